@@ -1,0 +1,31 @@
+// Package probe names lines that a campaign must reach: a campaign that never did proves nothing about them.
+//
+//	var poolGrew = probe.New("sink: id pool grew")
+//	...
+//	observer.Reached(poolGrew)
+//
+// Reaching one sets a bit in the simulated world; production counts it as a metric.
+package probe
+
+// Probe is one such line.
+type Probe struct{ index int }
+
+var names []string // written by package initialisation only
+
+// New makes a probe. It is called for package variables only; the name says package and event.
+func New(name string) Probe {
+	names = append(names, name)
+	return Probe{len(names) - 1}
+}
+
+// Index is the probe's number among Count.
+func (p Probe) Index() int { return p.index }
+
+// Name is what New was given.
+func (p Probe) Name() string { return names[p.index] }
+
+// Count is the number of probes in the program.
+func Count() int { return len(names) }
+
+// Name is the name of probe number index.
+func Name(index int) string { return names[index] }

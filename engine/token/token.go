@@ -1,0 +1,57 @@
+// Package token has what a checkpoint stores of a prepared transaction (Flink: committable), as plain data.
+package token
+
+import (
+	"fmt"
+
+	"github.com/onefold/onefold/engine/id"
+)
+
+// Range is what one transaction wrote to one partition. Offsets within it are not contiguous: other producers write in
+// between.
+type Range struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	First     int64  `json:"first"` // offset of the first record
+	Last      int64  `json:"last"`  // offset of the last record
+	Count     int64  `json:"count"` // records
+	// CRC is crc32c over the records as they were sealed, without their offsets, and without timestamps where the topic
+	// has LogAppendTime.
+	CRC uint32 `json:"crc"`
+	// LogAppendTime: the broker overwrote the timestamps.
+	LogAppendTime bool `json:"logAppendTime,omitempty"`
+}
+
+// Lane is one partition of the job's marker topic, for (sink, subtask, number). Invariant: the value a transaction commits
+// on it is the number of its checkpoint.
+type Lane struct {
+	Partition int32  `json:"partition"`
+	Value     int64  `json:"value"`    // stored before this transaction
+	Metadata  string `json:"metadata"` // stored before this transaction
+}
+
+// Token names a prepared transaction and all that is needed to learn and to repair its outcome. Invariant: nothing is
+// produced with its (ProducerID, ProducerEpoch) after its barrier's flush.
+type Token struct {
+	Sink            id.Operator   `json:"sink"`
+	Subtask         int32         `json:"subtask"`
+	Checkpoint      id.Checkpoint `json:"checkpoint"`
+	Generation      id.Generation `json:"generation"`
+	TransactionalID string        `json:"transactionalId"`
+	ProducerID      int64         `json:"producerId"`
+	ProducerEpoch   int16         `json:"producerEpoch"`
+	EndTxnVersion   int16         `json:"endTxnVersion"` // protocol generation: 5 on transaction.version 2, 4 below
+	Number          int32         `json:"number"`        // lane number within the subtask
+	Lane            Lane          `json:"lane"`
+	Metadata        string        `json:"metadata"` // of the marker inside this transaction
+	Ranges          []Range       `json:"ranges"`
+	OpenedUnixMs    int64         `json:"openedUnixMs"` // advice for warnings; no verdict is taken from it
+}
+
+func (t Token) String() string {
+	n := int64(0)
+	for _, r := range t.Ranges {
+		n += r.Count
+	}
+	return fmt.Sprintf("ckpt %d %s/%d %s pid=%d epoch=%d records=%d", t.Checkpoint, t.Sink, t.Subtask, t.TransactionalID, t.ProducerID, t.ProducerEpoch, n)
+}
