@@ -1,0 +1,3 @@
+module github.com/onefold/onefold/.ci/tools
+
+go 1.26.0

@@ -1,0 +1,33 @@
+# make run is the tour; make test what a change must pass; .ci/run what a merge must pass.
+GO ?= go
+SEEDS ?= 10000
+
+.PHONY: run build test test-short bench lint soak clean
+
+run: build ## 1,000 seeded disasters, then the same job on an embedded Kafka
+	bin/simrun campaign payments --seeds 1000 --for 40s
+	@d=$$(mktemp -d) && bin/realrun run payments --demo --state $$d; s=$$?; rm -rf $$d; exit $$s
+
+build:
+	@mkdir -p bin
+	$(GO) build -o bin/ ./cmd/...
+
+test:
+	$(GO) test ./...
+
+test-short:
+	$(GO) test -short ./...
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchtime 2s ./...
+
+lint:
+	.ci/lint
+
+soak: build ## hours, not minutes: what closes a release
+	bin/simrun campaign payments fraud ledger --seeds $(SEEDS)
+	bin/simrun controls
+	bin/simrun determinism --seeds 500
+
+clean:
+	rm -rf bin reports/out .ci/out
