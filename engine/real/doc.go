@@ -1,0 +1,5 @@
+// Package real has the engine's ports on an operating system and on Kafka, one folder per port: loop (loops, clock, randomness,
+// workers, transport within a process), fsblob (the blob store on a file system) and kafka (requests over franz-go's
+// connections). process bundles them, and run is what a job author's main calls. What the simulator cannot see lives here and
+// is tested under the race detector with the conformance suite of each port.
+package real
