@@ -46,11 +46,13 @@ type Entry struct {
 	Job        id.Job         `json:"job,omitempty"`        // Created
 	Graph      string         `json:"graph,omitempty"`      // Created
 	Checkpoint id.Checkpoint  `json:"checkpoint,omitempty"` // Confirmed, Savepoint, Abandoned, Rewound, Released
-	Ref        *CheckpointRef `json:"ref,omitempty"`        // Completed
+	Ref        *CheckpointRef `json:"ref,omitempty"`        // Completed, Rewound
 	Tokens     []token.Token  `json:"tokens,omitempty"`     // Completed: all tokens that it decides
 	Fenced     id.Generation  `json:"fenced,omitempty"`     // Fenced
 	Loss       *Loss          `json:"loss,omitempty"`       // Lost
 	Reason     string         `json:"reason,omitempty"`     // Stopped, Abandoned
+	Ended      bool           `json:"ended,omitempty"`      // Stopped: the bounded input is used up
+	Floor      id.Position    `json:"floor,omitempty"`      // any: entries below may be deleted from now on
 	State      State          `json:"state"`                // the fold of the log up to and with this entry
 }
 
@@ -58,17 +60,19 @@ type Entry struct {
 type State struct {
 	Job        id.Job          `json:"job"`
 	Graph      string          `json:"graph"`
-	Generation id.Generation   `json:"generation"`          // newest claimed
-	Fenced     id.Generation   `json:"fenced"`              // ids up to this generation are fenced
-	Completed  *CheckpointRef  `json:"completed,omitempty"` // newest completed that was not abandoned
-	Confirmed  id.Checkpoint   `json:"confirmed"`           // newest confirmed
-	Highest    id.Checkpoint   `json:"highest"`             // highest number ever completed: numbers never come back
-	Undecided  []token.Token   `json:"undecided,omitempty"` // of completed, unconfirmed checkpoints, oldest first
-	Retained   []CheckpointRef `json:"retained,omitempty"`  // completed, not abandoned, not released; oldest first
-	Losses     []Loss          `json:"losses,omitempty"`    // reported so far
-	Stopped    string          `json:"stopped,omitempty"`   // why, once stopped
-	Ended      bool            `json:"ended,omitempty"`     // bounded input is used up and its last checkpoint confirmed
-	Floor      id.Position     `json:"floor"`               // oldest entry that is kept
+	Generation id.Generation   `json:"generation"`           // newest claimed
+	Fenced     id.Generation   `json:"fenced"`               // ids up to this generation are fenced
+	Completed  *CheckpointRef  `json:"completed,omitempty"`  // newest completed that was not abandoned
+	Confirmed  id.Checkpoint   `json:"confirmed"`            // newest confirmed
+	Highest    id.Checkpoint   `json:"highest"`              // highest number ever completed: numbers never come back
+	Undecided  []token.Token   `json:"undecided,omitempty"`  // of completed, unconfirmed checkpoints, oldest first
+	Retained   []CheckpointRef `json:"retained,omitempty"`   // completed, not abandoned, not released; oldest first
+	Savepoints []CheckpointRef `json:"savepoints,omitempty"` // owned by the user: never deleted by the engine
+	Rewound    id.Checkpoint   `json:"rewound,omitempty"`    // newest checkpoint that was rewound to
+	Losses     []Loss          `json:"losses,omitempty"`     // reported so far
+	Stopped    string          `json:"stopped,omitempty"`    // why, once stopped
+	Ended      bool            `json:"ended,omitempty"`      // bounded input is used up and its last checkpoint confirmed
+	Floor      id.Position     `json:"floor"`                // oldest entry that is kept
 }
 
 // Loss is what a loud loss reports: exactly which records a reader will never see.

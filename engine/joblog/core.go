@@ -1,0 +1,362 @@
+package joblog
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/engine/blob"
+	"github.com/onefold/onefold/engine/id"
+	"github.com/onefold/onefold/engine/invariant"
+)
+
+// Facts of the core. Err is nil, blob.ErrExists or blob.ErrNotFound where they can occur, anything else is unknown.
+type (
+	// ReadAsked asks for the newest entry.
+	ReadAsked struct{}
+	// OpenAsked asks for the newest entry of a log that is created by this entry when there is none.
+	OpenAsked struct{ Created Entry }
+	// ClaimAsked asks for the next generation; the log must have been created.
+	ClaimAsked struct{ Claimed Entry }
+	// AppendAsked asks for the next position as the generation that was claimed.
+	AppendAsked struct{ Entry Entry }
+	// Listed answers List.
+	Listed struct {
+		Positions []id.Position // ascending
+		Err       error
+	}
+	// Got answers Get.
+	Got struct {
+		Position id.Position
+		Object   []byte
+		Err      error
+	}
+	// Made answers Create.
+	Made struct {
+		Position id.Position
+		Err      error
+	}
+	// Waited answers Wait.
+	Waited struct{}
+)
+
+// Effects of the core. At most one is under way.
+type (
+	// List lists the log.
+	List struct{}
+	// Get reads the object at a position.
+	Get struct{ Position id.Position }
+	// Create creates it.
+	Create struct {
+		Position id.Position
+		Object   []byte
+	}
+	// Wait lets time pass before the same effect is repeated.
+	Wait struct{ For time.Duration }
+	// Finish answers what was asked. Tail is nil when there is no log.
+	Finish struct {
+		Tail *Entry
+		Err  error
+	}
+)
+
+// Fact is one of the facts above.
+type Fact interface{ fact() }
+
+// Effect is one of the effects above.
+type Effect interface{ effect() }
+
+func (ReadAsked) fact()   {}
+func (OpenAsked) fact()   {}
+func (ClaimAsked) fact()  {}
+func (AppendAsked) fact() {}
+func (Listed) fact()      {}
+func (Got) fact()         {}
+func (Made) fact()        {}
+func (Waited) fact()      {}
+
+func (List) effect()   {}
+func (Get) effect()    {}
+func (Create) effect() {}
+func (Wait) effect()   {}
+func (Finish) effect() {}
+
+// stage is what the core waits for.
+type stage uint8
+
+const (
+	idle      stage = iota
+	listing         // List: where is the tail
+	tailing         // Get: the tail
+	preceding       // Get: the entry before the tail, which proves its fold
+	creating        // Create: the next entry
+	rivalling       // Get: what is at the position of my create
+	linking         // Get: what is below somebody else's entry at the position of my create
+	basing          // Get: what is below my create
+	rooting         // List: whether position 0, just created, lies below a floor
+)
+
+const (
+	minWait = 50 * time.Millisecond
+	maxWait = 2 * time.Second
+)
+
+// Core is the protocol of one writer, one question at a time. It calls no port.
+type Core struct {
+	rules Rules
+	tail  *Entry // newest entry known and verified; Invariant: nil or tail.State is the fold of the log up to it
+	owner id.Generation
+
+	asked Fact   // the question being answered
+	stage stage  // what is under way
+	last  Effect // the effect under way, to be repeated when its outcome is unknown
+	found Entry  // an entry as it was read, before it is proven to follow
+	mine  Entry  // what is being created
+	wait  time.Duration
+	again bool // the tail's predecessor was missing once: one more listing tells truncation from damage
+}
+
+// NewCore makes the core of a writer.
+func NewCore(rules Rules) *Core { return &Core{rules: rules} }
+
+// Generation is what was claimed; 0 before.
+func (c *Core) Generation() id.Generation { return c.owner }
+
+// Step takes one fact and returns the next effect.
+func (c *Core) Step(f Fact) Effect {
+	switch f := f.(type) {
+	case Waited:
+		return c.last
+	case Listed:
+		return c.listed(f)
+	case Got:
+		return c.got(f)
+	case Made:
+		return c.made(f)
+	}
+	return c.ask(f)
+}
+
+func (c *Core) ask(f Fact) Effect {
+	invariant.Check(c.stage == idle, "job log: asked twice at once")
+	c.asked, c.wait, c.again = f, 0, false
+	if a, ok := f.(AppendAsked); ok {
+		invariant.Check(c.owner > 0, "job log: append of %s without a claim", a.Entry.Kind)
+		return c.next()
+	}
+	return c.do(listing, List{})
+}
+
+func (c *Core) do(s stage, e Effect) Effect {
+	c.stage, c.last = s, e
+	return e
+}
+
+func (c *Core) finish(err error) Effect {
+	c.stage, c.asked = idle, nil
+	return Finish{Tail: c.tail, Err: err}
+}
+
+// unknown repeats the effect under way after a while.
+func (c *Core) unknown() Effect {
+	c.wait = min(max(2*c.wait, minWait), maxWait)
+	return Wait{For: c.wait}
+}
+
+func (c *Core) listed(f Listed) Effect {
+	if f.Err != nil {
+		return c.unknown()
+	}
+	if c.stage == rooting {
+		return c.rooted(f.Positions)
+	}
+	if len(f.Positions) > 0 {
+		return c.do(tailing, Get{f.Positions[len(f.Positions)-1]})
+	}
+	c.tail = nil
+	switch a := c.asked.(type) {
+	case OpenAsked:
+		return c.create(a.Created)
+	case ClaimAsked:
+		return c.finish(errors.New("job log: nothing to claim, the log is empty"))
+	}
+	return c.finish(nil)
+}
+
+func (c *Core) got(f Got) Effect {
+	if f.Err != nil && !errors.Is(f.Err, blob.ErrNotFound) {
+		return c.unknown()
+	}
+	if c.stage == basing || c.stage == linking {
+		return c.below(f)
+	}
+	if f.Err != nil {
+		return c.missing(f.Position)
+	}
+	e, err := Decode(f.Position, f.Object)
+	if err != nil {
+		return c.finish(err)
+	}
+	switch c.stage {
+	case tailing:
+		c.found = e
+		if f.Position == 0 {
+			return c.proven(nil)
+		}
+		return c.do(preceding, Get{f.Position - 1})
+	case preceding:
+		return c.proven(&e)
+	case rivalling:
+		return c.rival(e)
+	}
+	panic("unreachable")
+}
+
+// missing handles an object that was listed, or told to exist, and is gone: the log was truncated meanwhile.
+func (c *Core) missing(p id.Position) Effect {
+	if _, ok := c.asked.(AppendAsked); ok {
+		return c.finish(fmt.Errorf("%w: %s was truncated", ErrSuperseded, Key(p)))
+	}
+	if c.again && c.stage == preceding {
+		return c.finish(fmt.Errorf("%s: %w: it is missing below the tail", Key(p), ErrCorrupt))
+	}
+	c.again = c.stage == preceding
+	return c.do(listing, List{})
+}
+
+// proven adopts the tail that was found after prev.
+func (c *Core) proven(prev *Entry) Effect {
+	if err := verify(prev, c.found); err != nil {
+		return c.finish(err)
+	}
+	return c.adopt(c.found)
+}
+
+func (c *Core) adopt(e Entry) Effect {
+	c.tail = &e
+	if _, ok := c.asked.(ClaimAsked); ok {
+		return c.next()
+	}
+	return c.finish(nil)
+}
+
+// next creates the entry that was asked for at the position after the tail.
+func (c *Core) next() Effect {
+	p := c.tail.Position + 1
+	switch a := c.asked.(type) {
+	case ClaimAsked:
+		e := a.Claimed
+		e.Position, e.Generation = p, id.Generation(p)
+		return c.create(e)
+	case AppendAsked:
+		e := a.Entry
+		e.Position, e.Generation = p, c.owner
+		return c.create(e)
+	}
+	panic("unreachable")
+}
+
+func (c *Core) create(e Entry) Effect {
+	var before State
+	if c.tail != nil {
+		before = c.tail.State
+	}
+	state, err := before.Fold(e)
+	if err != nil {
+		return c.finish(err)
+	}
+	e.State = state
+	c.mine = e
+	return c.do(creating, Create{e.Position, Encode(e)})
+}
+
+func (c *Core) made(f Made) Effect {
+	switch {
+	case f.Err == nil:
+		return c.ground()
+	case errors.Is(f.Err, blob.ErrExists):
+		return c.do(rivalling, Get{f.Position})
+	}
+	return c.unknown()
+}
+
+// rival judges what is at the position of my create: my own entry whose reply was lost, or somebody else's, on which I
+// read on.
+func (c *Core) rival(e Entry) Effect {
+	if c.rules.Mine(e, c.mine) {
+		return c.ground()
+	}
+	if e.Position == 0 {
+		return c.do(listing, List{})
+	}
+	c.found = e
+	return c.do(linking, Get{e.Position - 1})
+}
+
+// linked reads on past somebody else's entry. It follows only what is still there: an entry whose base is gone may be
+// the object of a sleeper below the floor (see ground).
+func (c *Core) linked(below *Entry) Effect {
+	e := c.found
+	if !c.rules.Based(below, *c.tail) {
+		return c.missing(e.Position)
+	}
+	if err := verify(c.tail, e); err != nil {
+		return c.finish(err)
+	}
+	c.tail = &e
+	if _, ok := c.asked.(AppendAsked); ok && e.State.Generation > c.owner {
+		return c.finish(fmt.Errorf("%w: generation %d of %s", ErrSuperseded, e.State.Generation, e.Process))
+	}
+	return c.next()
+}
+
+// ground looks below a create that succeeded.
+//
+//  1. A writer knows the tail at 9 and falls asleep before its create at 10.
+//  2. Others append up to 100 and truncate below 90.
+//  3. The writer wakes up. Nothing is at 10 any more: its create succeeds.
+//  4. But 9 is gone, too, or another sleeper's object: the log has gone on without it.
+//
+// Golden: below_the_floor.
+func (c *Core) ground() Effect {
+	if c.mine.Position == 0 {
+		return c.do(rooting, List{})
+	}
+	return c.do(basing, Get{c.mine.Position - 1})
+}
+
+func (c *Core) below(f Got) Effect {
+	var found *Entry
+	if f.Err == nil {
+		e, err := Decode(f.Position, f.Object)
+		if err != nil {
+			return c.finish(err)
+		}
+		found = &e
+	}
+	if c.stage == linking {
+		return c.linked(found)
+	}
+	if !c.rules.Based(found, *c.tail) {
+		return c.finish(fmt.Errorf("%w: %s lies below the floor", ErrSuperseded, Key(c.mine.Position)))
+	}
+	return c.grounded()
+}
+
+// rooted is ground for position 0, below which nothing is: a log that goes on from here begins with my entry, or has not
+// reached a second one.
+func (c *Core) rooted(positions []id.Position) Effect {
+	if len(positions) > 0 && positions[0] == 0 && (len(positions) == 1 || positions[1] == 1) {
+		return c.grounded()
+	}
+	return c.finish(fmt.Errorf("%w: %s lies below the floor", ErrSuperseded, Key(0)))
+}
+
+func (c *Core) grounded() Effect {
+	e := c.mine
+	c.tail = &e
+	if e.Kind == Claimed {
+		c.owner = e.Generation
+	}
+	return c.finish(nil)
+}
