@@ -48,8 +48,8 @@ const (
 	Pause                     // Node: handles nothing; its messages and timers queue up (a zombie)
 	Resume                    // Node: goes on with all that queued up
 	Cut                       // Node -> Peer: connections break, and nothing passes in this direction; Hit per message lost
-	Join                      // Node -> Peer: the end of Cut and of SlowLink
-	SlowLink                  // Node -> Peer: every message takes Delay longer; Hit per message
+	Join                      // Node -> Peer: the end of Cut
+	SlowLink                  // Node -> Peer: every message takes Delay longer; Delay 0 is the end of it; Hit per message
 	SlowNode                  // Node: every callback takes Factor times as long; 1 is the end of it; Hit per callback
 	LoseRequest               // Node, Request, Count: the next Count such requests are lost before their effect; Hit per request
 	LoseReply                 // Node, Request, Count: the next Count such requests take effect, their replies are lost; Hit
@@ -58,17 +58,18 @@ const (
 	BlobSlow                  // Node, Delay, Count: the next Count operations take Delay longer (Count 0: until Calm); Hit
 	BlobFailBefore            // Node, Count: the next Count operations fail without effect, with an unknown error; Hit
 	BlobFailAfter             // Node, Count: the next Count operations take effect and then fail; Hit
+	BlobCalm                  // Node: the end of the three above
 	JumpClock                 // Node, Delay (may be negative): the wall clock jumps; the monotonic one does not
 	MoveCoordinator           // Node is a broker: the transaction coordinators it hosts move elsewhere; "": all move on
 	MoveLeader                // Topic, Partition: another broker leads it
 	DropLeader                // Topic, Partition: nobody leads it
 	ElectLeader               // Topic, Partition: the end of DropLeader
-	Calm                      // Node: ends its request, blob and clock faults; "": those of all nodes, and all links
+	Calm                      // everywhere: requests, blob store, links and slow nodes are as they should be; the rest is undone one by one
 	opCount
 )
 
 var opNames = [opCount]string{"crash", "restart", "pause", "resume", "cut", "join", "slow-link", "slow-node", "lose-request",
-	"lose-reply", "late-reply", "repeat-request", "blob-slow", "blob-fail-before", "blob-fail-after", "jump-clock",
+	"lose-reply", "late-reply", "repeat-request", "blob-slow", "blob-fail-before", "blob-fail-after", "blob-calm", "jump-clock",
 	"move-coordinator", "move-leader", "drop-leader", "elect-leader", "calm"}
 
 func (o Op) String() string { return opNames[o] }
