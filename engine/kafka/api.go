@@ -25,7 +25,9 @@ func (c *Client) Features(done func(Features, error)) { panic("pending") }
 func (c *Client) Topics(names []string, done func([]Topic, error)) { panic("pending") }
 
 // MetadataFrom asks one broker once for its own view; no names: brokers only.
-func (c *Client) MetadataFrom(node int32, names []string, done func(Metadata, Code, error)) { panic("pending") }
+func (c *Client) MetadataFrom(node int32, names []string, done func(Metadata, Code, error)) {
+	panic("pending")
+}
 
 // ListOffsets asks the leaders for offsets at a timestamp (or Earliest, Latest), repeated until ReadTimeout. The answer is
 // in the order of parts.
@@ -46,7 +48,9 @@ func (c *Client) InitProducerID(transactionalID string, timeout time.Duration, p
 
 // EndTxn ends the transaction of an identity, in the version of its Protocol. The Identity handed to done is the next one
 // on protocol 5, the same on 4.
-func (c *Client) EndTxn(who Identity, commit bool, done func(Identity, Code, error)) { panic("pending") }
+func (c *Client) EndTxn(who Identity, commit bool, done func(Identity, Code, error)) {
+	panic("pending")
+}
 
 // AddPartitionsToTxn adds partitions by version 3 (protocol 4, and repairs). Code is the first one that is neither OK nor
 // OperationNotAttempted.
@@ -55,14 +59,20 @@ func (c *Client) AddPartitionsToTxn(who Identity, parts []id.TopicPartition, don
 }
 
 // AddOffsetsToTxn adds a group's offsets partition by version 3 (protocol 4, and repairs).
-func (c *Client) AddOffsetsToTxn(who Identity, group string, done func(Code, error)) { panic("pending") }
+func (c *Client) AddOffsetsToTxn(who Identity, group string, done func(Code, error)) {
+	panic("pending")
+}
 
 // TxnOffsetCommit writes offsets of a group inside the transaction of who (generation -1, no member). Below
 // transaction.version 2 AddOffsetsToTxn must have been answered before. Code is the first one that is not OK.
-func (c *Client) TxnOffsetCommit(who Identity, group string, offsets []Offset, done func(Code, error)) { panic("pending") }
+func (c *Client) TxnOffsetCommit(who Identity, group string, offsets []Offset, done func(Code, error)) {
+	panic("pending")
+}
 
 // OffsetCommit commits offsets of a group plainly (generation -1, no member). Code is the first one that is not OK.
-func (c *Client) OffsetCommit(group string, offsets []Offset, done func(Code, error)) { panic("pending") }
+func (c *Client) OffsetCommit(group string, offsets []Offset, done func(Code, error)) {
+	panic("pending")
+}
 
 // OffsetFetch reads offsets of named partitions. With requireStable a partition with a pending transactional commit
 // answers UnstableOffsetCommit in its own Code. Code is the group's.
@@ -71,18 +81,26 @@ func (c *Client) OffsetFetch(group string, parts []id.TopicPartition, requireSta
 }
 
 // DescribeTransaction asks the coordinator of one id. TransactionalIDNotFound: the id is unknown.
-func (c *Client) DescribeTransaction(transactionalID string, done func(Transaction, Code, error)) { panic("pending") }
+func (c *Client) DescribeTransaction(transactionalID string, done func(Transaction, Code, error)) {
+	panic("pending")
+}
 
 // ListTransactions asks one broker for the ids it coordinates, without filters, ascending by id.
-func (c *Client) ListTransactions(node int32, done func([]ListedTransaction, Code, error)) { panic("pending") }
+func (c *Client) ListTransactions(node int32, done func([]ListedTransaction, Code, error)) {
+	panic("pending")
+}
 
 // DescribeProducers asks the leaders of partitions for their producers, one request per leader. A partition whose leader is
 // not known or did not answer has a Code of class RefreshLeader or Retry. The answer is in the order of parts.
-func (c *Client) DescribeProducers(parts []id.TopicPartition, done func([]PartitionProducers, error)) { panic("pending") }
+func (c *Client) DescribeProducers(parts []id.TopicPartition, done func([]PartitionProducers, error)) {
+	panic("pending")
+}
 
 // WriteTxnMarkers writes end markers by version 1 at the leader of the partitions, which all must have the same one:
 // the first partition's. It needs cluster rights.
-func (c *Client) WriteTxnMarkers(w MarkerWrite, done func([]PartitionCode, Code, error)) { panic("pending") }
+func (c *Client) WriteTxnMarkers(w MarkerWrite, done func([]PartitionCode, Code, error)) {
+	panic("pending")
+}
 
 // RepairPartitions sends AddPartitionsToTxn v3 and EndTxn as two frames in one write.
 func (c *Client) RepairPartitions(who Identity, parts []id.TopicPartition, commit bool, done func(added, ended Code, err error)) {
@@ -102,7 +120,9 @@ func (c *Client) GroupPartition(group string, done func(id.TopicPartition, error
 func (c *Client) CreateTopics(topics []NewTopic, done func([]Code, error)) { panic("pending") }
 
 // CreatePartitions raises a topic to count partitions.
-func (c *Client) CreatePartitions(topic string, count int32, done func(Code, error)) { panic("pending") }
+func (c *Client) CreatePartitions(topic string, count int32, done func(Code, error)) {
+	panic("pending")
+}
 
 // DescribeConfigs asks for all settings of topics, in the order asked.
 func (c *Client) DescribeConfigs(topics []string, done func([]TopicConfigs, error)) { panic("pending") }
@@ -111,7 +131,9 @@ func (c *Client) DescribeConfigs(topics []string, done func([]TopicConfigs, erro
 func (c *Client) BrokerConfigs(node int32, done func([]ConfigEntry, Code, error)) { panic("pending") }
 
 // DeleteRecords moves the log start of a partition up to offset.
-func (c *Client) DeleteRecords(tp id.TopicPartition, offset int64, done func(Code, error)) { panic("pending") }
+func (c *Client) DeleteRecords(tp id.TopicPartition, offset int64, done func(Code, error)) {
+	panic("pending")
+}
 
 // FetcherConfig sets up a Fetcher. Zero values are replaced by the defaults named.
 type FetcherConfig struct {
@@ -197,76 +219,3 @@ func (p *Producer) Open() bool { panic("pending") }
 
 // Close stops the producer; what is not acknowledged stays undecided.
 func (p *Producer) Close() { panic("pending") }
-
-// RangeSum folds records into the checksum of token.Range. It is crc32c over, for each record in order: its timestamp as 8
-// bytes big endian (left out where the topic has LogAppendTime), then its bytes from the length of the key to the end of
-// its headers as they lie in a record batch of version 2. So it does not depend on where batches end.
-type RangeSum struct {
-	CRC           uint32
-	Count         int64
-	LogAppendTime bool
-}
-
-// Add folds one record as RecordReader yields it.
-func (s *RangeSum) Add(r *BatchRecord) { panic("pending") }
-
-// BatchRecord is one record of a batch, in place.
-type BatchRecord struct {
-	Key, Value []byte // nil: null
-	Headers    []byte // varint count and headers; nil for none
-	Timestamp  int64
-	Offset     int64
-	Body       []byte // from the length of the key to the end
-}
-
-// Compression of a record batch.
-type Compression int8
-
-// The codecs.
-const (
-	NoCompression Compression = iota
-	Gzip
-	Snappy
-	LZ4
-	Zstd
-)
-
-// Batch is one record batch in place.
-type Batch struct {
-	BaseOffset, LastOffset int64
-	ProducerID             int64
-	ProducerEpoch          int16
-	BaseSequence           int32
-	Count                  int32
-	Transactional, Control bool
-	LogAppendTime          bool
-	MaxTimestamp           int64
-	Compression            Compression
-}
-
-// Batches iterates over the whole batches of a fetched byte string.
-//
-//	for it := kafka.ReadBatches(b); it.Next(); {
-//		if it.Batch.Control { commit, ok := it.Marker() ... }
-//		for it.NextRecord() { it.Record ... }
-//	}
-//	it.Err()
-type Batches struct {
-	Batch  Batch
-	Record BatchRecord
-}
-
-// ReadBatches starts an iteration. A cut last batch is not visited and is no error.
-func ReadBatches(b []byte) *Batches { panic("pending") }
-
-// Next moves to the next batch and checks its checksum.
-func (b *Batches) Next() bool { panic("pending") }
-
-// NextRecord moves to the next record of the batch.
-func (b *Batches) NextRecord() bool { panic("pending") }
-
-// Marker is the verdict of a control batch; false when it is none.
-func (b *Batches) Marker() (commit, ok bool) { panic("pending") }
-
-// Err is what ended the iteration early.
-func (b *Batches) Err() error { panic("pending") }
