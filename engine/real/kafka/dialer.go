@@ -1,0 +1,34 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"time"
+)
+
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dialer makes connections, with TLS where it is configured. It bounds the time itself: the client does not bound a dialer that
+// is not its own.
+type dialer struct {
+	timeout time.Duration
+	tls     *tls.Config
+}
+
+func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	if d.tls == nil {
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
+	config := d.tls.Clone()
+	if config.ServerName == "" {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		config.ServerName = host
+	}
+	return (&tls.Dialer{Config: config}).DialContext(ctx, network, address)
+}
