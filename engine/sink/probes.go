@@ -1,0 +1,19 @@
+package sink
+
+import "github.com/onefold/onefold/engine/probe"
+
+// What a campaign must reach in this package.
+var (
+	PoolGrew         = probe.New("sink: id pool grew")
+	PoolDry          = probe.New("sink: id pool dry")
+	ResolveCommitted = probe.New("sink: resolve said committed")
+	ResolveAborted   = probe.New("sink: resolve said aborted")
+	UnstableWaited   = probe.New("sink: unstable lane waited for")
+	WitnessUsed      = probe.New("sink: second witness used")
+	SalvageDone      = probe.New("sink: salvage done")
+	SalvageRepeated  = probe.New("sink: salvage cut short and repeated")
+	StepBackTaken    = probe.New("sink: step back")
+	RepairSent       = probe.New("sink: repair of a dropped marker")
+	EndTxnRepeated   = probe.New("sink: EndTxn repeated after a lost reply")
+	LateToken        = probe.New("sink: token of an expired checkpoint committed later")
+)

@@ -1,0 +1,311 @@
+package sink
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/onefold/onefold/engine/kafka"
+	"github.com/onefold/onefold/engine/token"
+)
+
+// LaneValue is what a lane reads under RequireStable.
+type LaneValue struct {
+	Unstable bool // a transaction is pending on it
+	Value    int64
+	Metadata string
+}
+
+// LaneSays is what a lane tells of a token.
+type LaneSays uint8
+
+// The answers of a lane.
+const (
+	LaneUnstable LaneSays = iota // undecided, or its marker is missing
+	LaneCommitted
+	LaneBefore // exactly the value and metadata stored before the transaction
+	LaneOther  // its evidence is lost
+)
+
+var laneNames = [...]string{"unstable", "n", "before", "other"}
+
+func (l LaneSays) String() string { return laneNames[l] }
+
+const salvagedWord = " salvaged="
+
+// ReadLane tells what a lane says of a token, and which of its ranges a salvage has written already (bit i: range i).
+func ReadLane(t token.Token, v LaneValue) (LaneSays, Set) {
+	if v.Unstable {
+		return LaneUnstable, Set{}
+	}
+	if v.Value == int64(t.Checkpoint) {
+		if v.Metadata == t.Metadata {
+			return LaneCommitted, Set{}
+		}
+		if rest, ok := strings.CutPrefix(v.Metadata, t.Metadata+salvagedWord); ok {
+			if s, ok := parseSet(rest); ok {
+				return LaneCommitted, s
+			}
+		}
+		return LaneOther, Set{}
+	}
+	if v.Value == t.Lane.Value && v.Metadata == t.Lane.Metadata {
+		return LaneBefore, Set{}
+	}
+	return LaneOther, Set{}
+}
+
+// Set is a set of ranges of a token, by index.
+type Set struct{ words []uint64 }
+
+// Add puts range i into the set.
+func (s *Set) Add(i int) {
+	for len(s.words) <= i/64 {
+		s.words = append(s.words, 0)
+	}
+	s.words[i/64] |= 1 << (i % 64)
+}
+
+// Has reports whether range i is in the set.
+func (s *Set) Has(i int) bool { return i/64 < len(s.words) && s.words[i/64]>>(i%64)&1 == 1 }
+
+// Union is a new set with the elements of both.
+func (s *Set) Union(o Set) Set {
+	u := Set{slices.Clone(s.words)}
+	for i, w := range o.words {
+		if i < len(u.words) {
+			u.words[i] |= w
+		} else {
+			u.words = append(u.words, w)
+		}
+	}
+	return u
+}
+
+// String is the set in hexadecimal, range 0 the lowest bit of the first word; words are separated by dots.
+func (s *Set) String() string {
+	var b []byte
+	for i, w := range s.words {
+		if i > 0 {
+			b = append(b, '.')
+		}
+		b = strconv.AppendUint(b, w, 16)
+	}
+	return string(b)
+}
+
+func parseSet(text string) (Set, bool) {
+	var s Set
+	for _, part := range strings.Split(text, ".") {
+		w, err := strconv.ParseUint(part, 16, 64)
+		if err != nil {
+			return Set{}, false
+		}
+		s.words = append(s.words, w)
+	}
+	return s, s.String() == text
+}
+
+// SalvageMetadata is what a salvage writes on the lane of a token: the original marker's metadata with the set of ranges
+// that the lane stands for from now on. So an aborted transaction that was salvaged and a committed one whose ranges were
+// torn by a failed repair never read the same.
+func SalvageMetadata(t token.Token, salvaged Set) string {
+	return t.Metadata + salvagedWord + salvaged.String()
+}
+
+// Coordinated is what the transaction coordinator tells of a token.
+type Coordinated uint8
+
+// The answers of the coordinator.
+const (
+	Silent        Coordinated = iota // it knows nothing of this transaction any more
+	OngoingOurs                      // open under the token's identity
+	OngoingRepair                    // open under a later identity: half of a repair
+	Preparing                        // decided, markers on their way
+	CompletedCommit
+	CompletedAbort
+)
+
+var coordinatedNames = [...]string{"silent", "ongoing", "ongoing-repair", "preparing", "complete-commit", "complete-abort"}
+
+func (c Coordinated) String() string { return coordinatedNames[c] }
+
+// ReadCoordinator tells what Describe says of a token. An id is in quarantine until its token is confirmed, so a later
+// epoch of the same producer id belongs to a repair or an abort of this very transaction.
+func ReadCoordinator(t token.Token, d kafka.Transaction) Coordinated {
+	rotated := t.ProducerEpoch >= math.MaxInt16-1 && d.ProducerEpoch == 0
+	if d.ProducerID != t.ProducerID && !rotated {
+		return Silent
+	}
+	switch d.State {
+	case kafka.TxnOngoing:
+		if d.ProducerEpoch == t.ProducerEpoch {
+			return OngoingOurs
+		}
+		return OngoingRepair
+	case kafka.TxnPrepareCommit, kafka.TxnPrepareAbort:
+		return Preparing
+	case kafka.TxnCompleteCommit:
+		return CompletedCommit
+	case kafka.TxnCompleteAbort:
+		return CompletedAbort
+	}
+	return Silent
+}
+
+// Witness is what a partition tells of a range: the second witness.
+type Witness uint8
+
+// The answers of the second witness.
+const (
+	WitnessUndecided Witness = iota // open, dropped, or behind an older open transaction of somebody else
+	WitnessCommitted
+	WitnessAborted
+	WitnessLost // compaction or retention took the evidence
+)
+
+var witnessNames = [...]string{"undecided", "committed", "aborted", "lost"}
+
+func (w Witness) String() string { return witnessNames[w] }
+
+// WitnessAnswer is one read_committed fetch at the first offset f of a range.
+type WitnessAnswer struct {
+	LastStable int64
+	LogStart   int64
+	Listed     bool // (producer id, f) is in the aborted list
+	RecordAt   bool // a record of the producer id lies at exactly f
+	OutOfRange bool
+	// Unreachable: no answer within the deadline; Gone: the topic or partition does not exist.
+	Unreachable, Gone bool
+}
+
+// ReadWitness is the table of the second witness.
+func ReadWitness(first int64, a WitnessAnswer) Witness {
+	switch {
+	case a.Gone:
+		return WitnessLost
+	case a.Unreachable:
+		return WitnessUndecided
+	case a.Listed:
+		return WitnessAborted
+	case a.OutOfRange:
+		return WitnessLost
+	case a.LastStable > first && a.RecordAt:
+		return WitnessCommitted
+	case a.LastStable > first:
+		return WitnessLost
+	}
+	return WitnessUndecided
+}
+
+// Verdict is what is known of a token.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Waiting   Verdict = iota // nothing can be said yet
+	Pending                  // prepared and open: commit it
+	Committed                // all of it, or it is being made so: confirm
+	Aborted                  // nothing of it is visible: salvage
+	Torn                     // some ranges are aborted, the rest is committed: salvage those
+	Unknown                  // the evidence is lost
+)
+
+var verdictNames = [...]string{"waiting", "pending", "committed", "aborted", "torn", "unknown"}
+
+func (v Verdict) String() string { return verdictNames[v] }
+
+// Judgement is the verdict on a token, with the ranges that are aborted and not salvaged.
+type Judgement struct {
+	Verdict Verdict
+	Aborted []int
+	// ByWitness: the lane does not say so; a confirm must not wait for it.
+	ByWitness bool
+}
+
+// Judge combines what lane, coordinator and second witness tell. ranges has one answer per range of the token; salvaged
+// says which of them the lane stands for although their first copies are aborted.
+func Judge(lane LaneSays, salvaged Set, co Coordinated, ranges []Witness) Judgement {
+	var aborted []int
+	committed, undecided, lost := 0, 0, 0
+	for i, w := range ranges {
+		switch {
+		case salvaged.Has(i):
+			committed++
+		case w == WitnessCommitted:
+			committed++
+		case w == WitnessAborted:
+			aborted = append(aborted, i)
+		case w == WitnessLost:
+			lost++
+		default:
+			undecided++
+		}
+	}
+	asCommitted := func(byWitness bool) Judgement {
+		if len(aborted) > 0 {
+			return Judgement{Torn, aborted, byWitness}
+		}
+		return Judgement{Committed, nil, byWitness}
+	}
+	asAborted := func() Judgement {
+		var gone []int
+		for i, w := range ranges {
+			if !salvaged.Has(i) && w != WitnessCommitted {
+				gone = append(gone, i)
+			}
+		}
+		if committed > 0 {
+			return Judgement{Torn, gone, true}
+		}
+		return Judgement{Aborted, gone, false}
+	}
+	switch lane {
+	case LaneCommitted:
+		return asCommitted(false)
+	case LaneUnstable:
+		switch co {
+		case OngoingOurs:
+			return Judgement{Verdict: Pending}
+		case CompletedCommit:
+			return asCommitted(false)
+		case CompletedAbort:
+			return asAborted()
+		case OngoingRepair:
+			// Half of a repair; its verdict was the transaction's own. Where every partition is still open no reader has seen
+			// either verdict, and the checkpoint is completed: commit.
+			if len(aborted) > 0 {
+				return asAborted()
+			}
+			return asCommitted(false)
+		}
+		return Judgement{Verdict: Waiting}
+	}
+	// The lane is stable and does not say n: aborted if the witness agrees, else only the witness counts.
+	switch {
+	case len(ranges) == 0 && lane == LaneBefore:
+		return Judgement{Verdict: Aborted}
+	case len(ranges) == 0:
+		return Judgement{Committed, nil, true} // a marker without records: nothing can be lost
+	case len(aborted) == len(ranges):
+		return Judgement{Aborted, aborted, false}
+	case undecided > 0 && co == CompletedAbort && lost == 0:
+		return asAborted()
+	case undecided > 0 && (co == CompletedCommit || co == OngoingRepair) && lost == 0:
+		return asCommitted(true)
+	case undecided > 0 && co == OngoingOurs:
+		return Judgement{Verdict: Pending, ByWitness: true}
+	case undecided > 0 && co == Preparing:
+		return Judgement{Verdict: Waiting}
+	case undecided > 0 && committed > 0:
+		return asCommitted(true)
+	case undecided > 0 && len(aborted) > 0 && lost == 0:
+		return asAborted()
+	case lost > 0:
+		return Judgement{Unknown, aborted, true}
+	case undecided > 0:
+		return Judgement{Verdict: Waiting}
+	}
+	return asCommitted(true)
+}
