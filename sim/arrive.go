@@ -3,24 +3,19 @@ package sim
 // arrive is called when an item has travelled to this end: it joins the queue of the end's loop, unless the connection
 // broke meanwhile.
 func (l *Link) arrive(it *item) {
-	switch it.kind {
-	case entryMessage:
-		if l.closed || l.w.now > l.peer.cutAt || l.loop == nil {
-			return
-		}
-	case entryAccept:
-		if l.closed || l.w.now > l.peer.cutAt || !l.accept() {
-			return
-		}
-	case entryClose:
-		if l.closed {
-			return
-		}
-		if l.loop == nil {
-			l.closed = true
-			l.count()
-			return
-		}
+	if l.closed {
+		return
+	}
+	if it.kind != entryClose && l.w.now > l.peer.cutAt {
+		return
+	}
+	if it.kind == entryAccept && !l.accept() {
+		return
+	}
+	if l.loop == nil { // closed by the peer before it arrived
+		l.closed = true
+		l.wire.settle()
+		return
 	}
 	it.loop = l.loop
 	l.loop.deliver(it)
@@ -28,18 +23,13 @@ func (l *Link) arrive(it *item) {
 
 // accept finds who listens at this end. If nobody does the connection is refused.
 func (l *Link) accept() bool {
-	if l.node.Up() {
-		for _, s := range l.node.inc.listen {
-			if s.port == l.port && !s.loop.closed {
-				l.loop = s.loop
-				return true
-			}
-		}
+	s := l.node.listener(l.wire.port)
+	if s == nil {
+		l.Break(ErrRefused)
+		return false
 	}
-	l.closed = true
-	l.cutBoth(l.w.now)
-	l.peer.tell(ErrRefused)
-	return false
+	l.loop = s.loop
+	return true
 }
 
 // handle runs an item on the loop of this end.
@@ -49,11 +39,8 @@ func (l *Link) handle(it *item) {
 	}
 	switch it.kind {
 	case entryAccept:
-		for _, s := range l.loop.inc.listen {
-			if s.port == l.port {
-				l.h = s.accept(l)
-				return
-			}
+		if s := l.node.listener(l.wire.port); s != nil {
+			l.h = s.accept(l)
 		}
 	case entryMessage:
 		if l.h != nil {
@@ -61,7 +48,7 @@ func (l *Link) handle(it *item) {
 		}
 	case entryClose:
 		l.closed = true
-		l.count()
+		l.wire.settle()
 		if l.h != nil {
 			l.h.OnLinkClose(l, it.msg.(error))
 		}

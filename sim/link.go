@@ -11,23 +11,29 @@ import (
 // breaks. It belongs to the loop that dialled it, or that listened.
 type Link struct {
 	w    *World
+	wire *wire
 	node *Node
-	loop *Loop // nil at the accepting end until it is accepted
+	loop *Loop // nil at the accepting end until the connection has arrived
 	peer *Link
 	h    LinkHandler
-	port Port
-	key  uint64
 
 	// Of the direction from this end to the peer.
+	key    uint64
 	seq    uint64
 	lastAt env.Instant
 	cutAt  env.Instant // what would arrive later is lost
 	held   []heldSend  // waits for a cut to be mended
 
-	closed  bool // no callback comes any more
-	told    bool // the end of the connection is on its way to this end
-	counted bool // the network knows that the connection is over
-	stalls  uint64
+	closed bool // no callback comes any more
+	ended  bool // the peer's notice of a Close has left
+}
+
+// wire is what both ends of a link share.
+type wire struct {
+	dialler, acceptor *Link
+	port              Port
+	stall             *Timer // breaks the link when it has been cut for too long
+	over              bool   // neither end expects anything any more
 }
 
 type heldSend struct {
@@ -48,30 +54,28 @@ const never = env.Instant(math.MaxInt64)
 // Dial connects a loop with a port of another node, or of its own. It returns at once; a connection that cannot be made is
 // closed later.
 func (w *World) Dial(loop *Loop, to string, port Port, h LinkHandler) *Link {
-	l := &Link{w: w, node: loop.node, loop: loop, h: h, port: port, cutAt: never}
 	target := w.Node(to)
 	if target == nil {
-		target = w.nowhere()
+		target = w.self.node // nobody listens there
 	}
-	r := &Link{w: w, node: target, peer: l, port: port, cutAt: never}
-	l.peer = r
+	c := &wire{port: port}
 	loop.inc.dials++
-	l.key = mix(loop.inc.node.key^uint64(port)<<48^loop.inc.dials, target.key^loop.inc.number<<32^k2)
-	r.key = mix(l.key, k3)
+	number := loop.inc.number<<32 | loop.inc.dials
+	c.dialler = &Link{w: w, wire: c, node: loop.node, loop: loop, h: h, cutAt: never}
+	c.dialler.key = mix(loop.node.key^uint64(port)<<56^number, target.key^k2)
+	c.acceptor = &Link{w: w, wire: c, node: target, peer: c.dialler, cutAt: never, key: mix(c.dialler.key^k0, k3)}
+	c.dialler.peer = c.acceptor
 	if loop.mute() {
-		l.closed, r.closed, l.counted = true, true, true
-		return l
+		c.dialler.closed, c.acceptor.closed, c.over = true, true, true
+		return c.dialler
 	}
-	w.net.add(l)
-	l.send(item{link: r, kind: entryAccept}, 0)
-	if l.node.cutTo(target) || target.cutTo(l.node) {
-		l.stall()
+	w.net.add(c)
+	c.dialler.send(item{link: c.acceptor, kind: entryAccept}, 0)
+	if c.cut() {
+		c.startStall()
 	}
-	return l
+	return c.dialler
 }
-
-// nowhere stands for a node that does not exist: nobody listens there.
-func (w *World) nowhere() *Node { return w.self.node }
 
 // Node is the node of this end.
 func (l *Link) Node() *Node { return l.node }
@@ -81,6 +85,9 @@ func (l *Link) Peer() *Node { return l.peer.node }
 
 // Loop is the loop of this end.
 func (l *Link) Loop() *Loop { return l.loop }
+
+// Key names the link's direction from this end in draws.
+func (l *Link) Key() uint64 { return l.key }
 
 // Closed says whether this end got or made its close.
 func (l *Link) Closed() bool { return l.closed }
@@ -93,7 +100,28 @@ func (l *Link) Send(msg any, sizeBytes int) {
 	l.send(item{link: l.peer, msg: msg, kind: entryMessage}, sizeBytes)
 }
 
-// send is what a live process does: if it has been paused in this callback, it is done when it wakes up.
+// Close ends the connection at this end at once; the peer is told after all that was sent before.
+func (l *Link) Close() {
+	if l.closed || l.loop.mute() {
+		return
+	}
+	l.closed = true
+	l.send(item{link: l.peer, msg: ErrEnded, kind: entryClose}, 0)
+	l.wire.settle()
+}
+
+// Break breaks the connection at this instant: what is under way in both directions is lost, and both ends are told after
+// a drawn time each.
+func (l *Link) Break(err error) {
+	now := l.w.now
+	for _, e := range [2]*Link{l, l.peer} {
+		e.cutAt, e.held = min(e.cutAt, now), nil
+	}
+	l.tell(err)
+	l.peer.tell(err)
+}
+
+// send is what a process does. If it has been paused earlier in this callback, the message leaves when it wakes up.
 func (l *Link) send(it item, sizeBytes int) {
 	it.cause = l.w.record.current
 	if l.node.paused {
@@ -104,11 +132,16 @@ func (l *Link) send(it item, sizeBytes int) {
 }
 
 func (l *Link) put(it item, sizeBytes int) {
+	if it.kind == entryClose {
+		l.ended = true
+	}
 	if l.cutAt != never {
 		return
 	}
-	if len(l.held) > 0 || l.node.cutTo(l.peer.node) {
+	p := l.node.wayTo(l.peer.node)
+	if len(l.held) > 0 || p.isCut() || it.kind == entryAccept && l.wire.cut() {
 		l.held = append(l.held, heldSend{l, it, sizeBytes})
+		p.hitCut()
 		return
 	}
 	l.transmit(it, sizeBytes)
@@ -116,119 +149,31 @@ func (l *Link) put(it item, sizeBytes int) {
 
 func (l *Link) transmit(it item, sizeBytes int) {
 	l.seq++
-	l.lastAt = max(l.lastAt, l.w.now.Add(l.w.delay(l, l.seq, sizeBytes)))
+	l.lastAt = max(l.lastAt, l.w.now.Add(l.delay(sizeBytes)))
 	l.w.scheduleCaused(l.lastAt, l.key, it)
 }
 
-// Close ends the connection at this end at once; the peer is told after all that was sent before.
-func (l *Link) Close() {
-	if l.closed {
-		return
+// delay is how long the message just numbered is under way.
+func (l *Link) delay(sizeBytes int) time.Duration {
+	o := &l.w.o
+	v := l.w.Draw(kindDelay, l.key, l.seq, 0)
+	d := Between(v, o.DelayMin, o.DelayMax)
+	if l.node == l.peer.node {
+		d /= 8
 	}
-	l.closed = true
-	if !l.loop.inc.dead {
-		l.peer.told = true
-		l.send(item{link: l.peer, msg: ErrEnded, kind: entryClose}, 0)
+	if v&63 == 0 {
+		d *= 8
 	}
-	l.count()
+	d += time.Duration(sizeBytes) * time.Millisecond / time.Duration(o.BytesPerMilli)
+	if p := l.node.wayTo(l.peer.node); p != nil && len(p.slow) > 0 {
+		d += p.slowed()
+	}
+	return d
 }
 
-// Break breaks the connection at this instant: what is under way in both directions is lost, and both ends are told after
-// a drawn time each.
-func (l *Link) Break(err error) {
-	l.cutBoth(l.w.now)
-	l.tell(err)
-	l.peer.tell(err)
-}
-
-func (l *Link) cutBoth(at env.Instant) {
-	l.cutAt, l.peer.cutAt = min(l.cutAt, at), min(l.peer.cutAt, at)
-	l.held, l.peer.held = nil, nil
-}
-
-// tell schedules the notice of a break at this end.
-func (l *Link) tell(err error) {
-	if l.closed || l.loop == nil {
-		l.closed = true
-		l.count()
-		return
-	}
-	v := l.w.Draw(kindNotice, l.key, uint64(l.w.now), 0)
-	d := Between(v, 50*time.Microsecond, 5*time.Millisecond)
-	if v&7 == 0 {
-		d *= 64
-	}
-	at := max(l.w.now.Add(d), l.peer.lastAt)
-	l.peer.lastAt = at
-	l.w.schedule(at, l.peer.key, item{link: l, msg: err, kind: entryClose})
-}
-
-// abandon is what a crash does to an end of the crashed process.
-func (l *Link) abandon() {
-	if l.loop == nil && l.peer.loop.inc.dead || l.closed && l.peer.closed {
-		l.closed = true
-		l.count()
-		return
-	}
-	gracefully := l.closed
-	l.closed = true
-	l.peer.cutAt = min(l.peer.cutAt, l.w.now)
-	l.peer.held = nil
-	now := l.w.now
-	if !gracefully && l.cutAt == never {
-		l.held = nil
-		v := l.w.Draw(kindCut, l.key, uint64(now), 0)
-		if OneIn(v, 2) {
-			l.cutAt = now
-		} else {
-			l.cutAt = l.lastAt
-		}
-		l.tellPeerOfCrash()
-	}
-	l.count()
-}
-
-func (l *Link) tellPeerOfCrash() {
-	if l.loop == nil { // not accepted yet
-		l.peer.tell(ErrRefused)
-		return
-	}
-	if l.node.cutTo(l.peer.node) {
-		return // the stall ends it
-	}
-	l.peer.tell(ErrReset)
-}
-
-// crosses says whether a message of this connection goes from one node to another, given its dialling end.
-func (l *Link) crosses(from, to *Node) bool {
-	return l.node == from && l.peer.node == to || l.node == to && l.peer.node == from
-}
-
-// stall breaks a connection that stays cut for longer than a drawn bound, in any direction: without acknowledgements
-// neither end gets on.
-func (l *Link) stall() {
-	if l.over() {
-		return
-	}
-	l.stalls++
-	stall := l.stalls
-	bound := Between(l.w.Draw(kindStall, l.key, uint64(l.w.now), 0), l.w.o.StallMin, l.w.o.StallMax)
-	l.w.self.after(bound, func() {
-		if l.stalls == stall && !l.over() {
-			l.Break(ErrTimeout)
-		}
-	})
-}
-
-// release sends on what was held by a cut that has been mended.
-func (l *Link) release(from, to *Node) {
-	if l.node == from && l.peer.node == to || l.node == to && l.peer.node == from {
-		if !l.node.cutTo(l.peer.node) && !l.peer.node.cutTo(l.node) {
-			l.stalls++
-			l.peer.stalls++
-		}
-	}
-	if l.node != from || l.peer.node != to {
+// flush sends what was held, if it can pass now.
+func (l *Link) flush() {
+	if len(l.held) == 0 || l.node.wayTo(l.peer.node).isCut() || l.held[0].it.kind == entryAccept && l.wire.cut() {
 		return
 	}
 	held := l.held
@@ -238,16 +183,92 @@ func (l *Link) release(from, to *Node) {
 	}
 }
 
-// over says whether neither end expects anything any more.
-func (l *Link) over() bool { return l.closed && l.peer.closed }
-
-// count tells the network of a connection that is over, so that it can be forgotten.
-func (l *Link) count() {
-	if !l.over() {
+// tell schedules the notice of a break at this end.
+func (l *Link) tell(err error) {
+	if l.closed || l.loop == nil || l.loop.inc.dead {
+		l.closed = true
+		l.wire.settle()
 		return
 	}
-	if !l.counted {
-		l.counted, l.peer.counted = true, true
-		l.w.net.dead++
+	v := l.w.Draw(kindNotice, l.key, uint64(l.w.now), 0)
+	d := Between(v, 50*time.Microsecond, 5*time.Millisecond)
+	if v&7 == 0 {
+		d *= 64
+	}
+	at := max(l.w.now.Add(d), min(l.peer.cutAt, l.peer.lastAt))
+	l.w.schedule(at, l.peer.key, item{link: l, msg: err, kind: entryClose})
+}
+
+// abandon is what the crash of its process does to an end.
+func (l *Link) abandon() {
+	now := l.w.now
+	if l.closed && l.ended { // closed before: the peer's notice is under way
+		return
+	}
+	l.closed = true
+	l.peer.cutAt, l.peer.held = min(l.peer.cutAt, now), nil
+	if l.cutAt != never { // broken before: the peer has been told
+		l.wire.settle()
+		return
+	}
+	l.held = nil
+	l.cutAt = now
+	if OneIn(l.w.Draw(kindCut, l.key, uint64(now), 0), 2) {
+		l.cutAt = max(now, l.lastAt)
+	}
+	if l.node.wayTo(l.peer.node).isCut() && !l.peer.closed {
+		l.held = []heldSend{{l, item{link: l.peer, msg: ErrReset, kind: entryClose, cause: l.w.record.current}, 0}}
+		return
+	}
+	l.peer.tell(ErrReset)
+	l.wire.settle()
+}
+
+// cut says whether the way is cut in either direction.
+func (c *wire) cut() bool {
+	a, b := c.dialler.node, c.acceptor.node
+	return a.wayTo(b).isCut() || b.wayTo(a).isCut()
+}
+
+// startStall breaks a connection that stays cut, in any direction, for longer than a drawn bound: without
+// acknowledgements neither end gets on.
+func (c *wire) startStall() {
+	if c.over || c.stall != nil {
+		return
+	}
+	l := c.dialler
+	bound := Between(l.w.Draw(kindStall, l.key, uint64(l.w.now), 0), l.w.o.StallMin, l.w.o.StallMax)
+	c.stall = l.w.self.alarm(bound, func() {
+		c.stall = nil
+		if !c.over {
+			l.Break(ErrTimeout)
+		}
+	})
+}
+
+// mended is told when a way between the ends may pass again.
+func (c *wire) mended() {
+	if c.stall != nil && !c.cut() {
+		c.stall.Stop()
+		c.stall = nil
+	}
+	c.dialler.flush()
+	c.acceptor.flush()
+}
+
+func (c *wire) between(a, b *Node) bool {
+	return c.dialler.node == a && c.acceptor.node == b || c.dialler.node == b && c.acceptor.node == a
+}
+
+// settle lets the network forget a connection that is over.
+func (c *wire) settle() {
+	if c.over || !c.dialler.closed || !c.acceptor.closed || len(c.dialler.held)+len(c.acceptor.held) > 0 {
+		return
+	}
+	c.over = true
+	c.dialler.w.net.dead++
+	if c.stall != nil {
+		c.stall.Stop()
+		c.stall = nil
 	}
 }

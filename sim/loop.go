@@ -53,14 +53,18 @@ func (l *Loop) mute() bool {
 // After implements env.Loop.
 func (l *Loop) After(d time.Duration, fn func()) env.Timer { return l.after(d, fn) }
 
-func (l *Loop) after(d time.Duration, fn func()) *Timer {
+// alarm is After on behalf of the world: it works in the callback of a dead process, too.
+func (l *Loop) alarm(d time.Duration, fn func()) *Timer {
 	t := &Timer{w: l.w, fn: fn}
-	if l.mute() {
-		t.state = timerStopped
-		return t
-	}
 	l.w.schedule(l.w.now.Add(max(d, 0)), l.key, item{timer: t, loop: l, kind: entryTimer})
 	return t
+}
+
+func (l *Loop) after(d time.Duration, fn func()) *Timer {
+	if l.mute() {
+		return &Timer{w: l.w, state: timerStopped}
+	}
+	return l.alarm(d, fn)
 }
 
 // Spend implements env.Loop.
@@ -192,6 +196,9 @@ func (l *Loop) cost() time.Duration {
 	d := Between(v, l.w.o.HandlingMin, l.w.o.HandlingMax)
 	if v&511 == 0 {
 		d *= 64
+	}
+	if l.node.slowed != nil {
+		l.node.slowed()
 	}
 	return (d + spent) * time.Duration(l.node.slow)
 }

@@ -2,9 +2,9 @@ package sim
 
 import (
 	"errors"
+	"slices"
 	"time"
 
-	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/trace"
 )
 
@@ -31,155 +31,182 @@ type listener struct {
 	accept func(*Link) LinkHandler
 }
 
-// path is what is wrong on the way from one node to another.
-type path struct {
-	cuts uint8 // how many partitions cut it
-	slow int   // delay factor above 1
-}
-
-// network is all links and what is wrong between nodes.
-type network struct {
-	links []*Link // the dialling ends
-	dead  int
-}
-
 // Listen hands connections that arrive at a port of the node to accept, on loop. A second call replaces the first.
 func (n *Node) Listen(port Port, loop *Loop, accept func(*Link) LinkHandler) {
 	if loop.mute() {
 		return
 	}
-	for i := range loop.inc.listen {
-		if loop.inc.listen[i].port == port {
-			loop.inc.listen[i] = listener{port, loop, accept}
-			return
-		}
-	}
-	loop.inc.listen = append(loop.inc.listen, listener{port, loop, accept})
+	inc := loop.inc
+	inc.listen = slices.DeleteFunc(inc.listen, func(s listener) bool { return s.port == port })
+	inc.listen = append(inc.listen, listener{port, loop, accept})
 }
 
-// Cut cuts the way from one node to another; both ways make a partition. Links that cross it stall, and break at both
-// ends when it stays longer than a drawn bound. Each Cut needs one Mend.
-func (w *World) Cut(from, to *Node) {
-	p := from.path(to)
-	p.cuts++
-	w.record.entry(w.now, from.index, entryCut, uint64(to.index), uint64(p.cuts), 0, 0)
-	if p.cuts > 1 {
-		return
+// listener finds who listens at a port of the node, or nil.
+func (n *Node) listener(port Port) *listener {
+	if !n.Up() {
+		return nil
 	}
-	for _, l := range w.net.links {
-		if l.crosses(from, to) {
-			l.stall()
+	for i := range n.inc.listen {
+		if s := &n.inc.listen[i]; s.port == port && !s.loop.closed {
+			return s
+		}
+	}
+	return nil
+}
+
+// way is what is wrong on the way from one node to another. A nil one is healthy.
+type way struct {
+	cuts []func() // one for each cut: told of each message that it holds up
+	slow []slowness
+}
+
+type slowness struct {
+	delay time.Duration
+	hit   func()
+}
+
+func (p *way) isCut() bool { return p != nil && len(p.cuts) > 0 }
+
+func (p *way) hitCut() {
+	if p != nil && len(p.cuts) > 0 && p.cuts[0] != nil {
+		p.cuts[0]()
+	}
+}
+
+func (p *way) slowed() time.Duration {
+	var d time.Duration
+	for _, s := range p.slow {
+		d += s.delay
+		if s.hit != nil {
+			s.hit()
+		}
+	}
+	return d
+}
+
+// wayTo is the way to another node, nil when it was never touched.
+func (n *Node) wayTo(to *Node) *way {
+	if to.index < 0 || to.index >= len(n.ways) {
+		return nil
+	}
+	return &n.ways[to.index]
+}
+
+func (n *Node) way(to *Node) *way {
+	for len(n.ways) <= to.index {
+		n.ways = append(n.ways, way{})
+	}
+	return &n.ways[to.index]
+}
+
+// Cut cuts the way from one node to another; both ways make a partition. What is sent is held up. Links that cross it
+// break at both ends when it stays longer than a drawn bound. Each Cut needs one Mend.
+func (w *World) Cut(from, to *Node) { w.cut(from, to, nil) }
+
+func (w *World) cut(from, to *Node, hit func()) {
+	p := from.way(to)
+	p.cuts = append(p.cuts, hit)
+	w.record.entry(w.now, from.index, entryCut, uint64(to.index), uint64(len(p.cuts)), 0, 0)
+	for _, c := range w.net.wires {
+		if c.between(from, to) {
+			c.startStall()
 		}
 	}
 }
 
-// Mend undoes one Cut.
+// Mend undoes the oldest Cut.
 func (w *World) Mend(from, to *Node) {
-	p := from.path(to)
-	if p.cuts == 0 {
+	p := from.way(to)
+	if len(p.cuts) == 0 {
 		return
 	}
-	p.cuts--
-	w.record.entry(w.now, from.index, entryMend, uint64(to.index), uint64(p.cuts), 0, 0)
-	if p.cuts > 0 {
+	p.cuts = p.cuts[1:]
+	w.record.entry(w.now, from.index, entryMend, uint64(to.index), uint64(len(p.cuts)), 0, 0)
+	if len(p.cuts) > 0 {
 		return
 	}
-	for _, l := range w.net.links {
-		l.release(from, to)
-		l.peer.release(from, to)
+	for _, c := range w.net.wires {
+		if c.between(from, to) {
+			c.mended()
+		}
 	}
 }
 
-// MendAll undoes all cuts and slow ways.
+// MendAll undoes all cuts and all slowness of ways.
 func (w *World) MendAll() {
 	for _, from := range w.nodes {
-		for i := range from.paths {
-			for from.paths[i].cuts > 0 {
+		for i := range from.ways {
+			for len(from.ways[i].cuts) > 0 {
 				w.Mend(from, w.nodes[i])
 			}
-			from.paths[i].slow = 0
+			from.ways[i].slow = nil
 		}
 	}
 }
 
-// SlowPath multiplies the delay of each message from one node to another; 1 is healthy.
-func (w *World) SlowPath(from, to *Node, factor int) { from.path(to).slow = factor }
+// SlowWay lets each message from one node to another take d longer, until Quicken.
+func (w *World) SlowWay(from, to *Node, d time.Duration) { w.slow(from, to, d, nil) }
+
+func (w *World) slow(from, to *Node, d time.Duration, hit func()) {
+	p := from.way(to)
+	p.slow = append(p.slow, slowness{d, hit})
+}
+
+// Quicken undoes the oldest SlowWay.
+func (w *World) Quicken(from, to *Node) {
+	if p := from.way(to); len(p.slow) > 0 {
+		p.slow = p.slow[1:]
+	}
+}
 
 // BreakLinks breaks all connections between two nodes now; both sides can dial again at once. It returns how many.
 func (w *World) BreakLinks(a, b *Node) int {
 	broken := 0
-	for _, l := range w.net.links {
-		if (l.crosses(a, b) || l.crosses(b, a)) && !l.over() {
-			l.Break(ErrReset)
+	for _, c := range w.net.wires {
+		if c.between(a, b) && !c.over {
+			c.dialler.Break(ErrReset)
 			broken++
 		}
 	}
 	return broken
 }
 
-func (n *Node) path(to *Node) *path {
-	for len(n.paths) <= to.index {
-		n.paths = append(n.paths, path{})
-	}
-	return &n.paths[to.index]
+// network is all connections, in the order in which they were dialled.
+type network struct {
+	wires []*wire
+	dead  int // how many of them are over
 }
 
-func (n *Node) cutTo(to *Node) bool { return to.index < len(n.paths) && n.paths[to.index].cuts > 0 }
-
-// delay is how long message number seq of a link is under way.
-func (w *World) delay(l *Link, seq uint64, sizeBytes int) time.Duration {
-	v := w.Draw(kindDelay, l.key, seq, 0)
-	d := Between(v, w.o.DelayMin, w.o.DelayMax)
-	if l.node == l.peer.node {
-		d /= 8
+func (net *network) add(c *wire) {
+	if net.dead > 64 && net.dead > len(net.wires)/2 {
+		net.wires = slices.DeleteFunc(slices.Clone(net.wires), func(c *wire) bool { return c.over })
+		net.dead = 0
 	}
-	if v&63 == 0 {
-		d *= 8
-	}
-	d += time.Duration(sizeBytes) * time.Millisecond / time.Duration(w.o.BytesPerMilli)
-	if to := l.peer.node.index; to < len(l.node.paths) && l.node.paths[to].slow > 1 {
-		d *= time.Duration(l.node.paths[to].slow)
-	}
-	return d
+	net.wires = append(net.wires, c)
 }
 
-// crash breaks what the process of a node had open. The peers are told after a drawn time, and of what was under way from
-// the node a prefix still arrives.
-func (net *network) crash(n *Node) {
-	for _, l := range net.links {
-		if l.node == n {
-			l.abandon()
-		}
-		if l.peer.node == n {
-			l.peer.abandon()
+// crash ends what a process had open. The peers are told after a drawn time, and of what was under way from it a prefix
+// still arrives.
+func (net *network) crash(inc *incarnation) {
+	for _, c := range net.wires {
+		for _, l := range [2]*Link{c.dialler, c.acceptor} {
+			if l.loop != nil && l.loop.inc == inc {
+				l.abandon()
+			}
 		}
 	}
-	n.held = nil
+	inc.node.held = nil
 }
 
 // closeLoop closes the connections of a loop.
 func (net *network) closeLoop(loop *Loop) {
-	for _, l := range net.links {
-		if l.loop == loop {
-			l.Close()
-		}
-		if l.peer.loop == loop {
-			l.peer.Close()
-		}
-	}
-}
-
-func (net *network) add(l *Link) {
-	if net.dead > 64 && net.dead > len(net.links)/2 {
-		kept := make([]*Link, 0, len(net.links))
-		for _, o := range net.links {
-			if !o.counted {
-				kept = append(kept, o)
+	for _, c := range net.wires {
+		for _, l := range [2]*Link{c.dialler, c.acceptor} {
+			if l.loop == loop {
+				l.Close()
 			}
 		}
-		net.links, net.dead = kept, 0
 	}
-	net.links = append(net.links, l)
 }
 
 // What happens to the network and to requests, as entries.
@@ -188,5 +215,3 @@ var (
 	entryMend   = trace.NewKind("mend", "to", "cuts", "", "")
 	entryStruck = trace.NewKind("struck", "request", "effect", "delay", "")
 )
-
-var _ env.Transport = (*transport)(nil)

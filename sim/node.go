@@ -22,8 +22,9 @@ type Node struct {
 	paused bool
 	pauses uint64
 	slow   int
+	slowed func()        // told of each callback that takes longer
 	wall   time.Duration // how far the wall clock is ahead
-	paths  []path        // to each other node, by index
+	ways   []way         // to each other node, by index
 	held   []heldSend    // sent by a paused process that has not stopped yet
 }
 
@@ -159,7 +160,7 @@ func (n *Node) Crash() {
 	n.paused = false
 	n.pauses++
 	n.w.record.entry(n.w.now, n.index, entryCrash, n.starts, 0, 0, 0)
-	n.w.net.crash(n)
+	n.w.net.crash(inc)
 	for _, l := range inc.loops {
 		l.drop()
 	}
@@ -212,7 +213,7 @@ func (n *Node) Resume() {
 }
 
 // Slow multiplies the time of each callback by factor; 1 is healthy.
-func (n *Node) Slow(factor int) { n.slow = max(factor, 1) }
+func (n *Node) Slow(factor int) { n.slow, n.slowed = max(factor, 1), nil }
 
 // ShiftWall lets the node's wall clock jump by d. The monotonic clock goes on as before.
 func (n *Node) ShiftWall(d time.Duration) { n.wall += d }

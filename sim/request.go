@@ -12,8 +12,9 @@ const (
 	NoEffect    Effect = iota
 	LoseRequest        // it never arrives; the connection breaks, so its sender does not know that
 	LoseReply          // it takes effect, then the connection breaks before the reply arrives
-	Late               // it arrives Delay later, perhaps after its sender gave up or died
-	Repeat             // it arrives, and Delay later once more, as from a retrying network; the second reply goes nowhere
+	LateRequest        // it arrives Delay later, perhaps after its sender gave up or died
+	LateReply          // it takes effect, and its reply leaves Delay later
+	Repeat             // it arrives twice, the second time Delay later; the first reply is lost
 )
 
 // RequestFault strikes requests of one kind from one node.
@@ -21,7 +22,7 @@ type RequestFault struct {
 	Key    int16  // Kafka's API key; -1 is any
 	Node   string // the client; empty is any
 	Effect Effect
-	Delay  time.Duration // of Late and Repeat
+	Delay  time.Duration // of LateRequest, LateReply and Repeat
 	Count  int           // how many requests it strikes
 	// Struck is called for each request that it strikes; nil is allowed.
 	Struck func()

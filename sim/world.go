@@ -82,9 +82,8 @@ func New(o Options) *World {
 	w := &World{o: o.filled()}
 	w.record.keep = o.KeepTrace
 	w.record.hash = Hash(o.Seed, kindTies, 0, 0, 0)
-	outside := &Node{w: w, name: "world", key: NameKey("world"), boot: nil}
+	outside := &Node{w: w, name: "world", key: NameKey("world"), index: -1, slow: 1}
 	outside.inc = &incarnation{node: outside}
-	outside.index = -1
 	w.self = &Loop{w: w, node: outside, inc: outside.inc, name: "world", key: outside.key, free: true}
 	return w
 }
@@ -113,7 +112,7 @@ func (w *World) Draw(kind env.Kind, a, b, c uint64) uint64 {
 func (w *World) Loop() *Loop { return w.self }
 
 // At runs fn on the world's own loop at an instant, or now if that has passed.
-func (w *World) At(at env.Instant, fn func()) *Timer { return w.self.after(at.Sub(w.now), fn) }
+func (w *World) At(at env.Instant, fn func()) *Timer { return w.self.alarm(at.Sub(w.now), fn) }
 
 // Failure is a panic caught in a callback. It ends the run.
 type Failure struct {
