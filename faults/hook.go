@@ -19,7 +19,9 @@ const HookCount = Hook(len(hookNames))
 const (
 	hookK0  Hook = 0
 	hookK14 Hook = 14
+	hookC1  Hook = 15
 	hookR0  Hook = 17
+	hookR4  Hook = 21
 	hookR5  Hook = 22
 	hookR7  Hook = 24
 )

@@ -1,0 +1,370 @@
+package faults
+
+import (
+	"time"
+)
+
+// Draw gives the value of a named decision: a function of the seed, the kind and the three numbers, never of how many
+// draws came before.
+type Draw func(kind, a, b, c uint64) uint64
+
+// Kinds of draws. Every draw about a fault names the fault's slot first.
+const (
+	drawOn    = 0x0800 + iota // kind of fault: is it on in this seed
+	drawShape                 // which shape of plan
+	drawCount                 // how many faults
+	drawKind                  // slot, kind, ticket: the highest wins
+	drawTrigger
+	drawHook
+	drawCheckpoint
+	drawNth
+	drawTime
+	drawNode
+	drawPeer
+	drawRequest
+	drawPartition
+	drawAmount
+	drawDuration
+	drawBy
+	drawSecond
+)
+
+// Params are what a swarm draws from.
+type Params struct {
+	Scenario string
+	Seed     uint64
+	World    []Setting
+	Engine   string
+	Expect   []string
+
+	Nodes      []Node
+	Partitions []PartitionName // of output topics; none: no leader moves
+	Requests   []string        // default: Requests
+	// Burn is how long faults may begin; Checkpoints how many the job takes meanwhile at most.
+	Burn        time.Duration
+	Checkpoints int
+	// TransactionTimeout with the time that its scan may take: the length of transaction-timeout. 0: no such fault.
+	TransactionTimeout time.Duration
+	MaxFaults          int    // default 4
+	Off                []Kind // kinds that are never on
+}
+
+// PartitionName names a partition.
+type PartitionName struct {
+	Topic     string
+	Partition int32
+}
+
+// Requests are Kafka's names of the requests whose loss, delay and repetition a swarm draws.
+var Requests = []string{"EndTxn", "Produce", "TxnOffsetCommit", "InitProducerId", "AddOffsetsToTxn", "AddPartitionsToTxn", "Fetch",
+	"ListOffsets", "Metadata", "FindCoordinator", "OffsetFetch", "OffsetCommit", "DescribeProducers", "DescribeTransactions",
+	"ListTransactions", "WriteTxnMarkers"}
+
+// Swarm expands a seed into a plan: which kinds are on, how many faults there are, where and when each strikes. A quarter
+// of all plans is a crash and a second fault before the next checkpoint completes.
+func Swarm(draw Draw, params Params) Plan {
+	s := &swarm{draw: draw, Params: params}
+	if s.MaxFaults == 0 {
+		s.MaxFaults = 4
+	}
+	if s.Requests == nil {
+		s.Requests = Requests
+	}
+	s.switchOn()
+	p := Plan{Scenario: s.Scenario, Seed: s.Seed, World: append([]Setting(nil), s.World...), Engine: s.Engine,
+		Expect: append([]string(nil), s.Expect...)}
+	if p.Engine == "" {
+		p.Engine = "sound"
+	}
+	switch shape := draw(drawShape, 0, 0, 0) % 16; {
+	case shape < 4:
+		p.Faults = s.crashAndSecond()
+	case shape < 5 && s.can(TimeoutFault):
+		p.Faults = s.salvageAndSecond()
+	case shape < 6 && s.can(NoLeaderFault):
+		p.Faults = s.stuckMarkerAndSecond()
+	default:
+		for slot := range 1 + draw(drawCount, 0, 0, 0)%uint64(s.MaxFaults) {
+			p.Faults = append(p.Faults, s.fault(slot))
+		}
+	}
+	return p
+}
+
+type swarm struct {
+	draw Draw
+	Params
+	on [KindCount]bool
+}
+
+// switchOn draws which kinds this seed knows.
+func (s *swarm) switchOn() {
+	any := false
+	for k := range KindCount {
+		s.on[k] = s.can(k) && s.draw(drawOn, uint64(k), 0, 0)%2 == 0
+		any = any || s.on[k]
+	}
+	for k := KindCount; !any && k > 0; k-- {
+		s.on[k-1] = s.can(k - 1)
+	}
+}
+
+func (s *swarm) can(k Kind) bool {
+	for _, off := range s.Off {
+		if k == off {
+			return false
+		}
+	}
+	switch kinds[k].operands {
+	case "p":
+		return len(s.Partitions) > 0
+	case "b":
+		return s.role(Broker) != nil
+	}
+	return k != TimeoutFault || s.TransactionTimeout > 0
+}
+
+// tickets make some kinds likelier.
+func tickets(k Kind) uint64 {
+	switch k {
+	case CrashFault:
+		return 4
+	case PauseFault, TimeoutFault, LoseReplyFault, NoLeaderFault:
+		return 2
+	}
+	return 1
+}
+
+// kind draws the slot's kind as the one that holds the highest ticket, so that switching another kind off changes
+// nothing here.
+func (s *swarm) kind(slot uint64) Kind {
+	best, kind := uint64(0), CrashFault
+	for k := range KindCount {
+		for t := range tickets(k) {
+			if v := s.draw(drawKind, slot, uint64(k), t); s.on[k] && v >= best {
+				best, kind = v, k
+			}
+		}
+	}
+	return kind
+}
+
+func (s *swarm) fault(slot uint64) Fault {
+	k := s.kind(slot)
+	f := s.body(slot, k)
+	if f.Trigger = s.trigger(slot); f.Trigger.OnHook && impossible(k, f.Trigger.Hook) {
+		f.Trigger = s.at(slot)
+	}
+	if f.Trigger.OnHook && f.Node != "" && f.Peer == "" && f.Request == "" && s.draw(drawNode, slot, 1, 0)%3 == 0 && k != MoveCoordinatorFault && k != TimeoutFault {
+		f.Node = Self
+	}
+	return f
+}
+
+func (s *swarm) trigger(slot uint64) Trigger {
+	if s.draw(drawTrigger, slot, 0, 0)%3 == 0 {
+		return s.at(slot)
+	}
+	return s.on1(slot, Hook(s.draw(drawHook, slot, 0, 0)%uint64(HookCount)))
+}
+
+func (s *swarm) at(slot uint64) Trigger {
+	ms := uint64(max(1, s.Burn/time.Millisecond))
+	return Trigger{At: time.Duration(s.draw(drawTime, slot, 0, 0)%ms) * time.Millisecond}
+}
+
+// on1 is a trigger on a hook: of a drawn checkpoint where the hook knows one, else of a drawn occurrence.
+func (s *swarm) on1(slot uint64, h Hook) Trigger {
+	t := Trigger{OnHook: true, Hook: h}
+	if h <= hookK14 && !brokerHook(h) {
+		t.Checkpoint = 1 + s.draw(drawCheckpoint, slot, 0, 0)%uint64(max(1, s.Checkpoints))
+		if n := s.draw(drawNth, slot, 0, 0) % 4; perSubtask(h) && n > 0 {
+			t.Nth = int(n) + 1
+		}
+		return t
+	}
+	most := uint64(4)
+	if brokerHook(h) {
+		most = uint64(max(1, s.Checkpoints)) * 3
+	}
+	if n := 1 + s.draw(drawNth, slot, 0, 0)%most; n > 1 {
+		t.Nth = int(n)
+	}
+	return t
+}
+
+// brokerHook reports whether the hook is passed inside a broker, which knows neither checkpoint nor generation.
+func brokerHook(h Hook) bool { return h >= 10 && h <= 12 }
+
+// perSubtask reports whether the hook is passed by several subtasks of one checkpoint.
+func perSubtask(h Hook) bool { return h <= 5 || h == 9 || h == 13 }
+
+// crashAndSecond is a crash at a hook of checkpoint n, and a second fault inside the restore or inside checkpoint n+1
+// before that completes.
+func (s *swarm) crashAndSecond() []Fault {
+	first := s.body(0, CrashFault)
+	first.Trigger = s.on1(0, Hook(s.draw(drawHook, 0, 0, 0)%uint64(hookK14+1)))
+	return []Fault{first, s.second(first.Trigger)}
+}
+
+// second is a fault in slot 1 that strikes between the first one and the completion of the next checkpoint.
+func (s *swarm) second(after Trigger) Fault {
+	f := s.fault(1)
+	if n := s.draw(drawSecond, 0, 0, 0) % 15; n < 8 {
+		f.Trigger = Trigger{OnHook: true, Hook: hookR0 + Hook(n), Nth: 2} // the first restore is the start of the job
+	} else if after.Checkpoint > 0 {
+		f.Trigger = Trigger{OnHook: true, Hook: Hook(n - 8), Checkpoint: after.Checkpoint + 1}
+	} else {
+		f.Trigger = Trigger{OnHook: true, Hook: hookR0, Nth: 2}
+	}
+	if impossible(f.Kind, f.Trigger.Hook) {
+		f = s.body(1, PauseFault).with(f.Trigger)
+	}
+	return f
+}
+
+func (f Fault) with(t Trigger) Fault { f.Trigger = t; return f }
+
+// salvageAndSecond holds a completed checkpoint's commit back beyond the transaction timeout, and strikes while its
+// records are salvaged.
+func (s *swarm) salvageAndSecond() []Fault {
+	first := s.body(0, TimeoutFault)
+	first.Trigger = s.on1(0, 7+Hook(s.draw(drawHook, 0, 0, 0)%3))
+	second := s.fault(1)
+	second.Trigger = Trigger{OnHook: true, Hook: hookR0 + 1 + Hook(s.draw(drawSecond, 0, 0, 0)%5)}
+	if second.Trigger.Hook != hookR4 {
+		second.Trigger.Nth = 2
+	}
+	if impossible(second.Kind, second.Trigger.Hook) {
+		second = s.body(1, CrashFault).with(second.Trigger)
+	}
+	return []Fault{first, second}
+}
+
+// stuckMarkerAndSecond takes a partition's leader away while markers are written, so that brokers that drop them do, and
+// strikes during confirm and repair.
+func (s *swarm) stuckMarkerAndSecond() []Fault {
+	first := s.body(0, NoLeaderFault)
+	first.Trigger = s.on1(0, 9)
+	second := s.fault(1)
+	second.Trigger = Trigger{OnHook: true, Hook: hookC1 + Hook(s.draw(drawSecond, 0, 0, 0)%2)}
+	if second.Trigger.Hook == hookC1 {
+		second.Trigger.Checkpoint = first.Trigger.Checkpoint
+	}
+	return []Fault{first, second}
+}
+
+// body draws everything of a fault but its trigger.
+func (s *swarm) body(slot uint64, k Kind) Fault {
+	f := Fault{Kind: k}
+	switch kinds[k].operands {
+	case "n":
+		f.Node = s.node(slot, k)
+	case "nn":
+		f.Node, f.Peer = s.pair(slot)
+	case "rn":
+		f.Request = s.Requests[s.draw(drawRequest, slot, 0, 0)%uint64(len(s.Requests))]
+		f.Node = s.sender(slot)
+	case "b":
+		f.Node = All
+		if brokers := s.role(Broker); s.draw(drawNode, slot, 0, 0)%2 == 0 {
+			f.Node = brokers[s.draw(drawNode, slot, 2, 0)%uint64(len(brokers))]
+		}
+	case "p":
+		p := s.Partitions[s.draw(drawPartition, slot, 0, 0)%uint64(len(s.Partitions))]
+		f.Topic, f.Partition = p.Topic, p.Partition
+	}
+	s.amounts(slot, &f)
+	return f
+}
+
+func (s *swarm) amounts(slot uint64, f *Fault) {
+	tenths := func(least, most uint64) time.Duration {
+		return time.Duration(least+s.draw(drawDuration, slot, 0, 0)%(most-least+1)) * 100 * time.Millisecond
+	}
+	switch k := f.Kind; k {
+	case CrashFault, PartitionFault, OneWayFault, NoLeaderFault:
+		f.For = tenths(1, 60)
+	case PauseFault:
+		f.For = tenths(2, 120)
+	case SlowOperatorFault, SlowLinkFault:
+		f.For = tenths(5, 60)
+	case TimeoutFault:
+		f.For = s.TransactionTimeout + tenths(1, 20)
+	case BlobSlowFault, BlobFailBeforeFault, BlobFailAfterFault:
+		if f.Count = 1 + int(s.draw(drawAmount, slot, 0, 0)%3); s.draw(drawAmount, slot, 1, 0)%2 == 0 {
+			f.Count, f.For = 0, tenths(1, 40)
+		}
+	case LoseRequestFault, LoseReplyFault, LateFault, RepeatFault:
+		f.Count = 1 + int(s.draw(drawAmount, slot, 0, 0)%3)
+	}
+	by := s.draw(drawBy, slot, 0, 0)
+	switch kinds[f.Kind].by {
+	case 'd':
+		f.By = time.Duration(1+by%50) * 100 * time.Millisecond
+	case 's':
+		f.By = time.Duration(int64(by%7201)-3600) * time.Second
+	case 'f':
+		f.Factor = 2 << (by % 6)
+	}
+}
+
+func (s *swarm) role(roles ...Role) []string {
+	var names []string
+	for _, n := range s.Nodes {
+		for _, r := range roles {
+			if n.Role == r {
+				names = append(names, n.Name)
+			}
+		}
+	}
+	return names
+}
+
+// node draws whom a fault of one node strikes.
+func (s *swarm) node(slot uint64, k Kind) string {
+	names := s.role(TaskManager, JobManager)
+	switch k {
+	case CrashFault, ClockFault:
+		names = s.role(TaskManager, JobManager, Broker)
+		if s.draw(drawNode, slot, 0, 0)%8 == 0 {
+			return All
+		}
+	case TimeoutFault:
+		return All
+	case SlowOperatorFault:
+		names = s.role(TaskManager)
+	case BlobSlowFault, BlobFailBeforeFault, BlobFailAfterFault:
+		if s.draw(drawNode, slot, 0, 0)%4 == 0 {
+			return All
+		}
+	}
+	return names[s.draw(drawNode, slot, 3, 0)%uint64(len(names))]
+}
+
+// sender draws who sends the request that is struck; half of the time whoever sends it next.
+func (s *swarm) sender(slot uint64) string {
+	if s.draw(drawNode, slot, 0, 0)%2 == 0 {
+		return All
+	}
+	names := s.role(TaskManager, JobManager)
+	return names[s.draw(drawNode, slot, 3, 0)%uint64(len(names))]
+}
+
+// pair draws two ends of a link, one of them no broker (brokers do not talk to each other here), in either order;
+// sometimes one end and everybody else.
+func (s *swarm) pair(slot uint64) (string, string) {
+	names := s.role(TaskManager, JobManager)
+	a := names[s.draw(drawNode, slot, 3, 0)%uint64(len(names))]
+	if len(s.Nodes) < 2 || s.draw(drawPeer, slot, 0, 0)%4 == 0 {
+		return a, All
+	}
+	b := s.Nodes[s.draw(drawPeer, slot, 1, 0)%uint64(len(s.Nodes))].Name
+	for i := uint64(1); b == a; i++ {
+		b = s.Nodes[(s.draw(drawPeer, slot, 1, 0)+i)%uint64(len(s.Nodes))].Name
+	}
+	if s.draw(drawPeer, slot, 2, 0)%2 == 0 {
+		return b, a
+	}
+	return a, b
+}
