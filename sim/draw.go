@@ -18,6 +18,7 @@ const (
 	kindOffload                                 // a worker's time: loop, number of the offload
 	kindOffloadAt                               // whether the work runs at once or at the end: loop, number of the offload
 	kindDisk                                    // how much of what was not synced survives: node, incarnation
+	kindLate                                    // how late a request is struck: node, request, instant
 	kindTies                                    // order of loops at one instant
 )
 

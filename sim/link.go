@@ -36,10 +36,12 @@ type wire struct {
 	over              bool   // neither end expects anything any more
 }
 
+// heldSend is what a process or a link has yet to send: an item on a link, or anything else.
 type heldSend struct {
 	link      *Link
 	it        item
 	sizeBytes int
+	send      func()
 }
 
 // LinkHandler receives what happens to an end of a link, on its loop. OnLinkClose comes once, last; it is not called for
@@ -125,7 +127,7 @@ func (l *Link) Break(err error) {
 func (l *Link) send(it item, sizeBytes int) {
 	it.cause = l.w.record.current
 	if l.node.paused {
-		l.node.held = append(l.node.held, heldSend{l, it, sizeBytes})
+		l.node.held = append(l.node.held, heldSend{link: l, it: it, sizeBytes: sizeBytes})
 		return
 	}
 	l.put(it, sizeBytes)
@@ -140,7 +142,7 @@ func (l *Link) put(it item, sizeBytes int) {
 	}
 	p := l.node.wayTo(l.peer.node)
 	if len(l.held) > 0 || p.isCut() || it.kind == entryAccept && l.wire.cut() {
-		l.held = append(l.held, heldSend{l, it, sizeBytes})
+		l.held = append(l.held, heldSend{link: l, it: it, sizeBytes: sizeBytes})
 		p.hitCut()
 		return
 	}
@@ -217,7 +219,7 @@ func (l *Link) abandon() {
 		l.cutAt = max(now, l.lastAt)
 	}
 	if l.node.wayTo(l.peer.node).isCut() && !l.peer.closed {
-		l.held = []heldSend{{l, item{link: l.peer, msg: ErrReset, kind: entryClose, cause: l.w.record.current}, 0}}
+		l.held = []heldSend{{link: l, it: item{link: l.peer, msg: ErrReset, kind: entryClose, cause: l.w.record.current}}}
 		return
 	}
 	l.peer.tell(ErrReset)

@@ -36,6 +36,22 @@ func (l *Loop) Name() string { return l.name }
 // Closed says whether the loop has been closed or its process has died.
 func (l *Loop) Closed() bool { return l.closed }
 
+// Key names the loop in draws.
+func (l *Loop) Key() uint64 { return l.key }
+
+// WhenAwake is for ports that are no links: it runs send at once, or when the process wakes up if it has been paused
+// earlier in this callback, or never if it is dead.
+func (l *Loop) WhenAwake(send func()) {
+	if l.mute() {
+		return
+	}
+	if l.node.paused {
+		l.node.held = append(l.node.held, heldSend{send: send})
+		return
+	}
+	send()
+}
+
 // Post implements env.Loop.
 func (l *Loop) Post(fn func()) {
 	if l.mute() {

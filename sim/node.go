@@ -205,7 +205,11 @@ func (n *Node) Resume() {
 	held := n.held
 	n.held = nil
 	for _, h := range held {
-		h.link.put(h.it, h.sizeBytes)
+		if h.send != nil {
+			h.send()
+		} else {
+			h.link.put(h.it, h.sizeBytes)
+		}
 	}
 	for _, l := range n.inc.loops {
 		l.arm()

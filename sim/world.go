@@ -59,22 +59,26 @@ type World struct {
 	// BlobPort and BrokerPort make the ports of a process; they are set before the first node starts.
 	BlobPort   func(*Node, env.Loop) blob.Store
 	BrokerPort func(*Node, env.Loop, broker.Class) broker.Requests
+	// Blobs and Brokers take the faults that are theirs; nil is allowed.
+	Blobs   BlobFaults
+	Brokers BrokerFaults
 
-	o       Options
-	now     env.Instant
-	q       queue
-	nodes   []*Node
-	self    *Loop // the world's own loop
-	running *Loop // whose callback runs; nil between events
-	closing []func()
-	stopped int // timers stopped that are still in the heap
-	net     network
-	rules   rules
-	record  record
-	onHook  []func(node string, e hook.Event)
-	reached []uint64
-	failure *Failure
-	ended   bool
+	o        Options
+	now      env.Instant
+	q        queue
+	nodes    []*Node
+	self     *Loop // the world's own loop
+	running  *Loop // whose callback runs; nil between events
+	closing  []func()
+	stopped  int // timers stopped that are still in the heap
+	net      network
+	rules    rules
+	record   record
+	onHook   []func(node string, e hook.Event)
+	inFlight []func(node string) bool
+	reached  []uint64
+	failure  *Failure
+	ended    bool
 }
 
 // New makes a world with no nodes.
