@@ -7,7 +7,6 @@ import (
 	"github.com/onefold/onefold/engine/token"
 )
 
-func newWriter(Kafka) operator.Sink                   { panic("pending") }
 func newCommitter(CommitterConfig) operator.Committer { panic("pending") }
 
 func LockSalvage(Ask, *Plan) ([]kafka.Identity, error)          { panic("pending") }

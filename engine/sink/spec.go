@@ -60,6 +60,14 @@ func (k Kafka) transactionTimeout() time.Duration {
 	return k.TransactionTimeout
 }
 
+// reseedAfter is the age at which a lane's value is written anew: half of what the cluster keeps it.
+func (k Kafka) reseedAfter() time.Duration {
+	if k.OffsetsRetention == 0 {
+		return 7 * 24 * time.Hour / 2
+	}
+	return k.OffsetsRetention / 2
+}
+
 func (k Kafka) toleratedFailures() int32 {
 	if k.ToleratedFailures == 0 {
 		return DefaultToleratedFailures
