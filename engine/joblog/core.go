@@ -249,6 +249,9 @@ func (c *Core) next() Effect {
 		e.Position, e.Generation = p, id.Generation(p)
 		return c.create(e)
 	case AppendAsked:
+		if c.tail.State.Generation > c.owner {
+			return c.finish(fmt.Errorf("%w: generation %d of %s", ErrSuperseded, c.tail.State.Generation, c.tail.Process))
+		}
 		e := a.Entry
 		e.Position, e.Generation = p, c.owner
 		return c.create(e)
@@ -304,9 +307,6 @@ func (c *Core) linked(below *Entry) Effect {
 		return c.finish(err)
 	}
 	c.tail = &e
-	if _, ok := c.asked.(AppendAsked); ok && e.State.Generation > c.owner {
-		return c.finish(fmt.Errorf("%w: generation %d of %s", ErrSuperseded, e.State.Generation, e.Process))
-	}
 	return c.next()
 }
 

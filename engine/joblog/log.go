@@ -23,6 +23,8 @@ type Options struct {
 	Rules Rules
 	// Keep is how many of the newest entries are kept, at least two; 0 keeps all.
 	Keep uint64
+	// Salt differs between any two logs of one process: nonces of entries are made of it.
+	Salt uint32
 }
 
 // Log is one loop's access to a job log. Questions are answered one after the other, in the order in which they were
@@ -55,7 +57,7 @@ func New(p *proc.Process, loop env.Loop, o Options) *Log {
 	if o.Rules.Mine == nil {
 		o.Rules = Sound()
 	}
-	return &Log{p: p, loop: loop, store: p.Blob(loop), core: NewCore(o.Rules), keep: o.Keep, seq: uint64(p.Now())}
+	return &Log{p: p, loop: loop, store: p.Blob(loop), core: NewCore(o.Rules), keep: o.Keep, seq: uint64(o.Salt) << 32}
 }
 
 // Read returns the newest entry, nil when there is no log.

@@ -87,11 +87,11 @@ type (
 	Deploy struct {
 		Generation  id.Generation
 		Job         id.Job
-		Checkpoint  id.Checkpoint // restored; 0: none
-		Parallelism []int32       // of each vertex: both sides must have planned the same
-		Graph       string        // fingerprint
-		Places      []env.Addr    // TaskManager of each slot
-		Subtasks    []Assignment  // to be started here
+		Checkpoint  id.Checkpoint             // restored; 0: none
+		Parallelism []int32                   // of each vertex: both sides must have planned the same
+		Graph       string                    // fingerprint
+		Places      []env.Addr                // TaskManager of each slot
+		Subtasks    []Assignment              // to be started here
 		States      []checkpoint.SubtaskState // what the tasks restore from, without positions and tokens
 	}
 	// Trigger injects a barrier at the sources.
