@@ -40,7 +40,9 @@ func (l *Link) handle(it *item) {
 	switch it.kind {
 	case entryAccept:
 		if s := l.node.listener(l.wire.port); s != nil {
-			l.h = s.accept(l)
+			if l.h = s.accept(l); l.h == nil {
+				l.Close()
+			}
 		}
 	case entryMessage:
 		if l.h != nil {

@@ -71,14 +71,14 @@ func (l *Loop) After(d time.Duration, fn func()) env.Timer { return l.after(d, f
 
 // alarm is After on behalf of the world: it works in the callback of a dead process, too.
 func (l *Loop) alarm(d time.Duration, fn func()) *Timer {
-	t := &Timer{w: l.w, fn: fn}
+	t := &Timer{loop: l, fn: fn}
 	l.w.schedule(l.w.now.Add(max(d, 0)), l.key, item{timer: t, loop: l, kind: entryTimer})
 	return t
 }
 
 func (l *Loop) after(d time.Duration, fn func()) *Timer {
 	if l.mute() {
-		return &Timer{w: l.w, state: timerStopped}
+		return &Timer{loop: l, state: timerStopped}
 	}
 	return l.alarm(d, fn)
 }
@@ -143,14 +143,15 @@ func (l *Loop) arm() {
 
 // deliver runs a due item at once if the loop is free, and behind the others otherwise.
 func (l *Loop) deliver(it *item) {
-	if l.closed || it.timer != nil && it.timer.state == timerStopped {
-		if it.timer != nil && l.w.stopped > 0 && it.timer.state == timerStopped {
-			l.w.stopped--
-		}
-		return
-	}
 	if it.timer != nil {
+		if it.timer.state == timerStopped {
+			l.w.stopped--
+			return
+		}
 		it.timer.state = timerDue
+	}
+	if l.closed {
+		return
 	}
 	if l.ready.n > 0 || l.busy > l.w.now || l.node.paused {
 		l.enqueue(*it)
@@ -230,18 +231,21 @@ const (
 
 // Timer implements env.Timer.
 type Timer struct {
-	w     *World
+	loop  *Loop
 	fn    func()
 	state timerState
 }
 
 // Stop implements env.Timer.
 func (t *Timer) Stop() bool {
+	if t.loop.closed {
+		return false
+	}
 	switch t.state {
 	case timerPending:
 		t.state, t.fn = timerStopped, nil
-		t.w.stopped++
-		t.w.sweep()
+		t.loop.w.stopped++
+		t.loop.w.sweep()
 		return true
 	case timerDue:
 		t.state, t.fn = timerStopped, nil

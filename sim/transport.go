@@ -9,7 +9,9 @@ type transport struct{ l *Loop }
 func (t *transport) Listen(accept func(env.Conn) env.Handler) {
 	t.l.node.Listen(PortTransport, t.l, func(l *Link) LinkHandler {
 		c := &conn{link: l}
-		c.h = accept(c)
+		if c.h = accept(c); c.h == nil {
+			return nil
+		}
 		return c
 	})
 }
