@@ -6,6 +6,8 @@
 package operator
 
 import (
+	"errors"
+
 	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/joblog"
@@ -155,10 +157,16 @@ type RestoreOutcome struct {
 	Err  error
 }
 
+// ErrPermanent marks an error of Discover that no restart mends: a topic that does not exist, a start out of range.
+var ErrPermanent = errors.New("no restart mends this")
+
 // ConfirmOutcome is the answer to Confirm.
 type ConfirmOutcome struct {
 	// Resolve: a token is not what it should be (aborted, torn, lost evidence): the job restarts and resolves it.
 	Resolve bool
 	// Err stops the job loudly, with the tokens kept: a partition without leader past the deadline, a deleted topic.
 	Err error
+	// Lost, when not nil, is to be appended to the log: retention deleted records while their transaction was open. Err is
+	// set too unless the loss is accepted.
+	Lost *joblog.Loss
 }
