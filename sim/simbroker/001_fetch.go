@@ -1,0 +1,159 @@
+package simbroker
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/onefold/onefold/engine/env"
+)
+
+// fetchWait is a fetch that found too little and waits for more.
+type fetchWait struct {
+	b     *Broker
+	conn  *serverConn
+	req   *kmsg.FetchRequest
+	reply func(kmsg.Response)
+	timer env.Timer
+	done  bool
+}
+
+// fetch answers at once when there is enough, or an error; otherwise when the visible end of a partition moves, or
+// MaxWait has passed.
+func (b *Broker) fetch(conn *serverConn, req *kmsg.FetchRequest, reply func(kmsg.Response)) {
+	resp, enough := b.fetchNow(req)
+	if enough || req.MaxWaitMillis <= 0 {
+		reply(resp)
+		return
+	}
+	f := &fetchWait{b: b, conn: conn, req: req, reply: reply}
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		for j := range t.Partitions {
+			if p := b.fetchPartition(req, t, t.Partitions[j].Partition); p != nil {
+				p.enlist(f)
+			}
+		}
+	}
+	f.timer = b.loop.After(time.Duration(req.MaxWaitMillis)*time.Millisecond, func() {
+		if !f.done {
+			f.finish(f.b.fetchNow(f.req))
+		}
+	})
+}
+
+func (f *fetchWait) finish(resp *kmsg.FetchResponse, _ bool) {
+	f.done = true
+	f.timer.Stop()
+	f.reply(resp)
+}
+
+func (b *Broker) fetchPartition(req *kmsg.FetchRequest, t *kmsg.FetchRequestTopic, num int32) *partition {
+	if req.Version >= 13 {
+		return b.partitionByID(t.TopicID, num)
+	}
+	return b.partition(t.Topic, num)
+}
+
+// enlist adds a waiting fetch and drops those that are done.
+func (p *partition) enlist(f *fetchWait) {
+	kept := p.waiters[:0]
+	for _, w := range p.waiters {
+		if !w.done {
+			kept = append(kept, w)
+		}
+	}
+	clear(p.waiters[len(kept):])
+	p.waiters = append(kept, f)
+}
+
+// wake looks at the waiting fetches again, since something in the partition has changed.
+func (p *partition) wake() {
+	if len(p.waiters) == 0 {
+		return
+	}
+	waiters := p.waiters
+	p.waiters = nil
+	for _, f := range waiters {
+		switch {
+		case f.done || !f.b.up() || f.b.loop.Closed() || f.conn.closed:
+			f.done = true
+		default:
+			if resp, enough := f.b.fetchNow(f.req); enough {
+				f.finish(resp, true)
+			} else {
+				p.waiters = append(p.waiters, f)
+			}
+		}
+	}
+}
+
+// fetchNow is the answer as things stand; enough tells whether it may be sent before the wait is over.
+func (b *Broker) fetchNow(req *kmsg.FetchRequest) (resp *kmsg.FetchResponse, enough bool) {
+	resp = req.ResponseKind().(*kmsg.FetchResponse)
+	room, total := int(req.MaxBytes), 0
+	resp.Topics = make([]kmsg.FetchResponseTopic, len(req.Topics))
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		rt := &resp.Topics[i]
+		rt.Topic, rt.TopicID = t.Topic, t.TopicID
+		rt.Partitions = make([]kmsg.FetchResponseTopicPartition, len(t.Partitions))
+		for j := range t.Partitions {
+			q, r := &t.Partitions[j], &rt.Partitions[j]
+			r.Default()
+			r.Partition, r.PreferredReadReplica = q.Partition, -1
+			p := b.fetchPartition(req, t, q.Partition)
+			if code := b.fetchOne(req, p, q, r, room-total, total == 0); code != ok {
+				r.ErrorCode, enough = code, true
+				r.HighWatermark, r.LastStableOffset, r.LogStartOffset = -1, -1, -1
+			}
+			total += len(r.RecordBatches)
+		}
+	}
+	return resp, enough || total >= int(req.MinBytes) && total > 0 || req.MinBytes <= 0
+}
+
+func (b *Broker) fetchOne(req *kmsg.FetchRequest, p *partition, q *kmsg.FetchRequestTopicPartition,
+	r *kmsg.FetchResponseTopicPartition, room int, first bool,
+) int16 {
+	switch {
+	case p == nil && req.Version >= 13:
+		return unknownTopicID
+	case p == nil:
+		return unknownTopicOrPartition
+	case p.leader != b.id:
+		if req.Version >= 12 {
+			r.CurrentLeader.LeaderID, r.CurrentLeader.LeaderEpoch = p.leader, p.leaderEpoch
+		}
+		return notLeader
+	case req.Version >= 9 && q.CurrentLeaderEpoch >= 0 && q.CurrentLeaderEpoch < p.leaderEpoch:
+		return fencedLeaderEpoch
+	case req.Version >= 9 && q.CurrentLeaderEpoch > p.leaderEpoch:
+		return unknownLeaderEpoch
+	case q.FetchOffset < p.log.start || q.FetchOffset > p.log.leo:
+		return offsetOutOfRange
+	}
+	l, committed := p.log, req.IsolationLevel == 1
+	limit := l.limit(committed)
+	r.HighWatermark, r.LastStableOffset, r.LogStartOffset = l.hw, l.stable(), l.start
+	if committed {
+		r.AbortedTransactions = []kmsg.FetchResponseTopicPartitionAbortedTransaction{}
+	}
+	if q.FetchOffset >= limit || room <= 0 && !first {
+		return ok
+	}
+	data, end := l.read(q.FetchOffset, limit, min(room, int(q.PartitionMaxBytes)))
+	if !first && len(data) > room {
+		return ok
+	}
+	r.RecordBatches = data
+	if committed && len(l.aborted) > 0 && len(data) > 0 {
+		var space [8]abortedTxn
+		for _, a := range l.abortedFor(space[:0], q.FetchOffset, end, limit) {
+			r.AbortedTransactions = append(r.AbortedTransactions, kmsg.FetchResponseTopicPartitionAbortedTransaction{
+				ProducerID: a.pid, FirstOffset: a.first,
+			})
+		}
+	}
+	return ok
+}

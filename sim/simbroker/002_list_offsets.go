@@ -1,0 +1,61 @@
+package simbroker
+
+import "github.com/twmb/franz-go/pkg/kmsg"
+
+func init() { handlers[2] = (*Broker).listOffsets }
+
+// listOffsets finds an offset by time; -1 is the visible end, -2 the start, -3 the record with the largest time.
+func (b *Broker) listOffsets(kreq kmsg.Request, reply func(kmsg.Response)) {
+	req := kreq.(*kmsg.ListOffsetsRequest)
+	resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		rt := kmsg.ListOffsetsResponseTopic{Topic: t.Topic}
+		for j := range t.Partitions {
+			q := &t.Partitions[j]
+			r := kmsg.NewListOffsetsResponseTopicPartition()
+			r.Partition, r.Offset, r.Timestamp = q.Partition, -1, -1
+			p := b.partition(t.Topic, q.Partition)
+			switch {
+			case p == nil:
+				r.ErrorCode = unknownTopicOrPartition
+			case p.leader != b.id:
+				r.ErrorCode = notLeader
+			case req.Version >= 4 && q.CurrentLeaderEpoch >= 0 && q.CurrentLeaderEpoch < p.leaderEpoch:
+				r.ErrorCode = fencedLeaderEpoch
+			case req.Version >= 4 && q.CurrentLeaderEpoch > p.leaderEpoch:
+				r.ErrorCode = unknownLeaderEpoch
+			default:
+				r.Offset, r.Timestamp = p.log.offsetAt(q.Timestamp, req.IsolationLevel == 1)
+				r.LeaderEpoch = p.leaderEpoch
+			}
+			rt.Partitions = append(rt.Partitions, r)
+		}
+		resp.Topics = append(resp.Topics, rt)
+	}
+	reply(resp)
+}
+
+func (l *log) offsetAt(timestamp int64, committed bool) (offset, at int64) {
+	limit := l.limit(committed)
+	switch {
+	case timestamp == -1:
+		return limit, -1
+	case timestamp == -2:
+		return l.start, -1
+	case timestamp == -3:
+		most, found := int64(-1), false
+		for i := range l.batches {
+			if b := &l.batches[i]; b.last < limit && (!found || b.maxTime > most) {
+				most, found = b.maxTime, true
+			}
+		}
+		if !found {
+			return -1, -1
+		}
+		return l.offsetForTime(most, limit)
+	case timestamp < 0:
+		return -1, -1
+	}
+	return l.offsetForTime(timestamp, limit)
+}

@@ -1,0 +1,46 @@
+package simbroker
+
+import "github.com/twmb/franz-go/pkg/kmsg"
+
+func init() { handlers[27] = (*Broker).writeTxnMarkers }
+
+// writeTxnMarkers serves markers by hand, as an administrator or a repair sends them.
+func (b *Broker) writeTxnMarkers(kreq kmsg.Request, reply func(kmsg.Response)) {
+	req := kreq.(*kmsg.WriteTxnMarkersRequest)
+	resp := req.ResponseKind().(*kmsg.WriteTxnMarkersResponse)
+	markersAll(resp, req, ok)
+	for i := range req.Markers {
+		q := &req.Markers[i]
+		m := marker{pid: q.ProducerID, epoch: q.ProducerEpoch, commit: q.Committed, coord: q.CoordinatorEpoch}
+		if req.Version >= 2 {
+			m.version = q.TransactionVersion
+		}
+		for j := range q.Topics {
+			for k, num := range q.Topics[j].Partitions {
+				code := unknownTopicOrPartition
+				if p := b.partition(q.Topics[j].Topic, num); p != nil {
+					code = p.writeMarker(b, m)
+				}
+				resp.Markers[i].Topics[j].Partitions[k].ErrorCode = code
+			}
+		}
+	}
+	reply(resp)
+}
+
+func markersAll(resp *kmsg.WriteTxnMarkersResponse, req *kmsg.WriteTxnMarkersRequest, code int16) {
+	resp.Markers = make([]kmsg.WriteTxnMarkersResponseMarker, len(req.Markers))
+	for i := range req.Markers {
+		m := &resp.Markers[i]
+		m.ProducerID = req.Markers[i].ProducerID
+		for _, t := range req.Markers[i].Topics {
+			rt := kmsg.WriteTxnMarkersResponseMarkerTopic{Topic: t.Topic}
+			for _, num := range t.Partitions {
+				rt.Partitions = append(rt.Partitions, kmsg.WriteTxnMarkersResponseMarkerTopicPartition{
+					Partition: num, ErrorCode: code,
+				})
+			}
+			m.Topics = append(m.Topics, rt)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package simbroker
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/onefold/onefold/engine/broker"
+	"github.com/onefold/onefold/sim"
+)
+
+// client is the port of one loop: a connection per broker, made when it is needed.
+type client struct {
+	c     *Cluster
+	node  *sim.Node
+	loop  *sim.Loop
+	conns []*clientConn
+	seed  int32 // the broker that stands for the bootstrap; the next one after a refusal
+}
+
+func newClient(c *Cluster, n *sim.Node, l *sim.Loop, class broker.Class) *client {
+	cl := &client{c: c, node: n, loop: l, conns: make([]*clientConn, len(c.brokers))}
+	cl.seed = int32(c.draw(kindBootstrap, n.Key(), uint64(class), 0) % uint64(len(c.brokers)))
+	return cl
+}
+
+// clientConn is a connection; answers come in the order of requests.
+type clientConn struct {
+	client *client
+	to     *Broker
+	link   *sim.Link
+	asked  []pending
+}
+
+// pending is a request that waits for its answer, or one half of a pair.
+type pending struct {
+	done  func(kmsg.Response, error)
+	both  *pair
+	which int
+}
+
+type pair struct {
+	resp [2]kmsg.Response
+	done func(kmsg.Response, kmsg.Response, error)
+}
+
+var errBroken = errors.New("connection broke, outcome unknown")
+
+var _ broker.Requests = (*client)(nil)
+
+// Send implements broker.Requests.
+func (c *client) Send(node int32, req kmsg.Request, done func(kmsg.Response, error)) {
+	k := c.conn(node)
+	if k == nil {
+		c.loop.Post(func() { done(nil, fmt.Errorf("broker %d: %w", node, broker.ErrNotSent)) })
+		return
+	}
+	k.asked = append(k.asked, pending{done: done})
+	k.send(&frame{first: asked{req: c.wire(req)}}, req)
+}
+
+// SendBoth implements broker.Requests.
+func (c *client) SendBoth(node int32, first, second kmsg.Request, done func(kmsg.Response, kmsg.Response, error)) {
+	k := c.conn(node)
+	if k == nil {
+		c.loop.Post(func() { done(nil, nil, fmt.Errorf("broker %d: %w", node, broker.ErrNotSent)) })
+		return
+	}
+	p := &pair{done: done}
+	k.asked = append(k.asked, pending{both: p}, pending{both: p, which: 1})
+	k.send(&frame{first: asked{req: c.wire(first)}, second: asked{req: c.wire(second)}, both: true}, first)
+}
+
+func (c *client) wire(req kmsg.Request) kmsg.Request {
+	if c.c.cfg.Encode {
+		return recode(req)
+	}
+	return req
+}
+
+func (c *client) conn(node int32) *clientConn {
+	if node == broker.Bootstrap {
+		node = c.seed
+	}
+	if node < 0 || int(node) >= len(c.conns) {
+		return nil
+	}
+	k := c.conns[node]
+	if k == nil {
+		k = &clientConn{client: c, to: c.c.brokers[node]}
+		k.link = c.c.w.Dial(c.loop, k.to.node.Name(), sim.PortKafka, k)
+		c.conns[node] = k
+	}
+	return k
+}
+
+// send sends one write and lets a fault strike it.
+func (k *clientConn) send(f *frame, original kmsg.Request) {
+	w, size := k.client.c.w, requestSize(original)
+	effect, delay := w.Intercept(k.client.node.Name(), f.first.req.Key())
+	second := sim.NoEffect
+	if f.both && effect == sim.NoEffect {
+		second, delay = w.Intercept(k.client.node.Name(), f.second.req.Key())
+	}
+	f.first.strike(effect, delay)
+	f.second.strike(second, delay)
+	struck := func(e sim.Effect) bool { return effect == e || second == e }
+	switch {
+	case struck(sim.LoseRequest):
+		k.link.Break(sim.ErrTimeout)
+	case struck(sim.LateRequest):
+		k.link.Break(sim.ErrTimeout)
+		k.later(f, delay)
+	case struck(sim.Repeat):
+		k.link.Send(f, size)
+		k.later(f, delay)
+	default:
+		k.link.Send(f, size)
+	}
+}
+
+// strike marks what the server's end does with the reply.
+func (a *asked) strike(e sim.Effect, delay time.Duration) {
+	switch e {
+	case sim.LoseReply, sim.Repeat:
+		a.loseReply = true
+	case sim.LateReply:
+		a.lateReply = delay
+	}
+}
+
+// OnLinkMessage implements sim.LinkHandler: the answer to the oldest request.
+func (k *clientConn) OnLinkMessage(_ *sim.Link, msg any) {
+	p := k.asked[0]
+	copy(k.asked, k.asked[1:])
+	k.asked[len(k.asked)-1] = pending{}
+	k.asked = k.asked[:len(k.asked)-1]
+	resp := msg.(kmsg.Response)
+	if p.both == nil {
+		p.done(resp, nil)
+		return
+	}
+	p.both.resp[p.which] = resp
+	if p.which == 1 {
+		p.both.done(p.both.resp[0], p.both.resp[1], nil)
+	}
+}
+
+// OnLinkClose implements sim.LinkHandler. Whether what was sent took effect, nobody knows, unless the connection was
+// never made.
+func (k *clientConn) OnLinkClose(_ *sim.Link, err error) {
+	c := k.client
+	c.conns[k.to.id] = nil
+	if c.seed == k.to.id {
+		c.seed = (c.seed + 1) % int32(len(c.conns))
+	}
+	cause := errBroken
+	if errors.Is(err, sim.ErrRefused) {
+		cause = broker.ErrNotSent
+	}
+	lost := k.asked
+	k.asked = nil
+	var told *pair
+	for _, p := range lost {
+		wrapped := fmt.Errorf("broker %d: %w: %w", k.to.id, cause, err)
+		switch {
+		case p.both == nil:
+			p.done(nil, wrapped)
+		case p.both != told:
+			told = p.both
+			told.done(nil, nil, wrapped)
+		}
+	}
+}
+
+// later delivers the same bytes once more after a while, as from a connection that nobody reads any more.
+func (k *clientConn) later(f *frame, delay time.Duration) {
+	w, to := k.client.c.w, k.to
+	again := []kmsg.Request{recode(f.first.req)}
+	if f.both {
+		again = append(again, recode(f.second.req))
+	}
+	w.At(w.Now().Add(delay), func() {
+		for _, req := range again {
+			to.detached(req)
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package simbroker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/engine/broker"
+	"github.com/onefold/onefold/engine/env"
+	"github.com/onefold/onefold/engine/id"
+	"github.com/onefold/onefold/engine/invariant"
+	"github.com/onefold/onefold/sim"
+)
+
+// TopicPartition names a partition.
+type TopicPartition = id.TopicPartition
+
+// Cluster is the brokers of a world and what their controller knows.
+type Cluster struct {
+	w       *sim.World
+	cfg     Config
+	profile Profile
+
+	brokers []*Broker
+	topics  []*topic // in order of creation; deleted ones stay, marked
+	byName  map[string]*topic
+	byID    map[[16]byte]*topic
+	parts   []*partition // of all topics, by their dense index
+	offsets []*partition // of __consumer_offsets
+	shards  []*shard
+	nextPID int64
+	history []TxnEvent
+}
+
+// New puts a cluster on a world and starts its brokers.
+func New(w *sim.World, cfg Config) *Cluster {
+	cfg = cfg.withDefaults()
+	cfg.Expensive = cfg.Expensive || w.Checks()
+	c := &Cluster{
+		w: w, cfg: cfg, profile: cfg.Profile, nextPID: 1000,
+		byName: map[string]*topic{}, byID: map[[16]byte]*topic{},
+	}
+	for i := range cfg.Brokers {
+		c.brokers = append(c.brokers, newBroker(c, int32(i)))
+	}
+	for i := range cfg.TxnShards {
+		s := &shard{c: c, ix: int32(i), leader: int32(i % cfg.Brokers), byID: map[string]*txnEntry{}}
+		c.shards = append(c.shards, s)
+	}
+	t := c.addTopic(offsetsTopic, cfg.OffsetsPartitions, 0, TopicConfig{Cleanup: "compact"}, false)
+	t.internal = true
+	c.offsets = t.parts
+	for _, p := range c.offsets {
+		p.group = newOffsets(p)
+	}
+	for _, b := range c.brokers {
+		b.node.Start()
+	}
+	return c
+}
+
+const offsetsTopic = "__consumer_offsets"
+
+// Requests makes the port of one loop of a node over the connections of one class. It has the form of World.BrokerPort.
+func (c *Cluster) Requests(n *sim.Node, l env.Loop, class broker.Class) broker.Requests {
+	return newClient(c, n, l.(*sim.Loop), class)
+}
+
+// Node is the node of broker number i, for crashes, pauses and cuts.
+func (c *Cluster) Node(i int) *sim.Node { return c.brokers[i].node }
+
+// Brokers is how many there are.
+func (c *Cluster) Brokers() int { return len(c.brokers) }
+
+// Profile is what release the cluster is.
+func (c *Cluster) Profile() Profile { return c.profile }
+
+func (c *Cluster) draw(k env.Kind, a, b, d uint64) uint64 { return c.w.Draw(k, a, b, d) }
+
+func (c *Cluster) span(s Span, k env.Kind, a, b, d uint64) time.Duration {
+	return sim.Between(c.w.Draw(k, a, b, d), s.Min, s.Max)
+}
+
+func (c *Cluster) newPID() int64 {
+	c.nextPID++
+	return c.nextPID - 1
+}
+
+// Check looks at every partition and every coordinator for what only a bug of the model can break.
+func (c *Cluster) Check() {
+	for _, p := range c.parts {
+		p.log.check(p.String())
+	}
+	for _, s := range c.shards {
+		for _, e := range s.entries {
+			e.check()
+		}
+	}
+}
+
+func (e *txnEntry) check() {
+	invariant.Check(!e.mem.state.Prepared() || e.pending, "transactional id %s: %s and not pending", e.id, e.mem.state)
+	invariant.Check(e.mem.state != Empty || len(e.mem.parts) == 0, "transactional id %s: empty with partitions", e.id)
+	for _, p := range e.left {
+		invariant.Check(e.mem.has(p), "transactional id %s: marker for foreign partition %s", e.id, p)
+	}
+}
+
+// note records a durable transition.
+func (c *Cluster) note(e *txnEntry, r txnRecord) {
+	ev := TxnEvent{
+		At: c.w.Now(), ID: e.id, ProducerID: r.pid, Epoch: r.epoch, State: r.state, Dropped: e.dropped,
+		Partitions: make([]TopicPartition, 0, len(r.parts)),
+	}
+	for _, p := range r.parts {
+		ev.Partitions = append(ev.Partitions, p.name())
+	}
+	c.history = append(c.history, ev)
+	c.w.Entry(nil, entryTxn, e.key, uint64(r.pid), uint64(r.epoch), uint64(r.state))
+}
+
+// String names the cluster.
+func (c *Cluster) String() string {
+	return fmt.Sprintf("%d brokers, %s", len(c.brokers), c.profile.Name)
+}

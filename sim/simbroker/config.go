@@ -1,0 +1,97 @@
+package simbroker
+
+import (
+	"time"
+
+	"github.com/onefold/onefold/engine/id"
+)
+
+// Config describes a cluster. The zero value of a field means its default.
+type Config struct {
+	Brokers int // 3
+	Profile Profile
+	// Prefix names the brokers' nodes: Prefix0, Prefix1, ... Default "broker".
+	Prefix string
+
+	TxnShards         int // partitions of __transaction_state; 8
+	OffsetsPartitions int // partitions of __consumer_offsets; 8
+
+	// MaxTxnTimeout is the broker's transaction.max.timeout.ms; 15 minutes.
+	MaxTxnTimeout time.Duration
+	// ScanInterval is how often a coordinator looks for transactions that are past their timeout; 10 s.
+	ScanInterval time.Duration
+	// IDExpiration is how long an idle transactional id is remembered; 0 for ever.
+	IDExpiration time.Duration
+
+	// Session bounds the time after which a broker that died is declared dead; 2 to 4 s.
+	Session Span
+	// FailOver bounds the time after that until its coordinator partitions have another leader; 50 to 500 ms.
+	FailOver Span
+	// Registration bounds the time that a started broker takes until it leads its partitions again; 50 to 300 ms.
+	Registration Span
+	// Load bounds the time that a coordinator takes to load a partition; 5 to 100 ms.
+	Load Span
+	// TxnAppend bounds an append to __transaction_state; 1 to 6 ms.
+	TxnAppend Span
+	// OffsetAppend bounds the replication of an append to __consumer_offsets; 1 to 5 ms.
+	OffsetAppend Span
+	// Marker bounds the time from the decision until a marker leaves for one partition; 0.2 to 10 ms. One in sixteen
+	// takes ten times as long.
+	Marker Span
+	// Visible bounds the time until a broker knows of a new topic or partition; 1 to 120 ms.
+	Visible Span
+
+	// Where resolves a transactional id and producer id to the checkpoint and subtask whose transaction it is, for hooks
+	// k10 to k12. Nil: hooks carry the generation that the id itself names.
+	Where func(transactionalID string, producerID int64) (id.Checkpoint, id.Subtask)
+
+	// Expensive turns on the invariants that look at whole partitions and coordinators after each transition of a
+	// transaction. World.Checks turns them on, too.
+	Expensive bool
+	// Encode sends each request and response through its wire form, so that fields which a version does not have get
+	// lost, as they do in reality.
+	Encode bool
+}
+
+// Span is an interval from which a duration is drawn, both ends included.
+type Span struct{ Min, Max time.Duration }
+
+func (s Span) or(lo, hi time.Duration) Span {
+	if s.Max == 0 {
+		return Span{lo, hi}
+	}
+	return s
+}
+
+func (c Config) withDefaults() Config {
+	positive := func(n *int, d int) {
+		if *n <= 0 {
+			*n = d
+		}
+	}
+	positive(&c.Brokers, 3)
+	positive(&c.TxnShards, 8)
+	positive(&c.OffsetsPartitions, 8)
+	if c.Profile.MaxEpoch == 0 {
+		p, _ := ProfileOf("k44")
+		c.Profile = p
+	}
+	if c.Prefix == "" {
+		c.Prefix = "broker"
+	}
+	if c.MaxTxnTimeout == 0 {
+		c.MaxTxnTimeout = 15 * time.Minute
+	}
+	if c.ScanInterval == 0 {
+		c.ScanInterval = 10 * time.Second
+	}
+	c.Session = c.Session.or(2*time.Second, 4*time.Second)
+	c.FailOver = c.FailOver.or(50*time.Millisecond, 500*time.Millisecond)
+	c.Registration = c.Registration.or(50*time.Millisecond, 300*time.Millisecond)
+	c.Load = c.Load.or(5*time.Millisecond, 100*time.Millisecond)
+	c.TxnAppend = c.TxnAppend.or(time.Millisecond, 6*time.Millisecond)
+	c.OffsetAppend = c.OffsetAppend.or(time.Millisecond, 5*time.Millisecond)
+	c.Marker = c.Marker.or(200*time.Microsecond, 10*time.Millisecond)
+	c.Visible = c.Visible.or(time.Millisecond, 120*time.Millisecond)
+	return c
+}

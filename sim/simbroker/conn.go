@@ -1,0 +1,165 @@
+package simbroker
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/onefold/onefold/sim"
+)
+
+// frame is one write of a client: one request, or two that leave together.
+type frame struct {
+	first, second asked
+	both          bool
+}
+
+type asked struct {
+	req       kmsg.Request
+	loseReply bool
+	lateReply time.Duration
+}
+
+// serverConn is the broker's end of a connection. Its requests are worked on one after the other: the next one is not
+// looked at before the answer has left.
+type serverConn struct {
+	b      *Broker
+	link   *sim.Link // nil: nobody waits for the answer
+	queue  []asked
+	busy   bool
+	closed bool
+}
+
+// OnLinkMessage implements sim.LinkHandler.
+func (s *serverConn) OnLinkMessage(l *sim.Link, msg any) {
+	switch m := msg.(type) {
+	case *call:
+		m.work(s.b, func(code int16) {
+			m.code = code
+			l.Send(m, 50)
+		})
+	case *frame:
+		s.queue = append(s.queue, m.first)
+		if m.both {
+			s.queue = append(s.queue, m.second)
+		}
+		s.next()
+	}
+}
+
+// OnLinkClose implements sim.LinkHandler. A request that was read already is worked on, and at most one behind it.
+func (s *serverConn) OnLinkClose(*sim.Link, error) {
+	s.closed = true
+	if len(s.queue) > 1 {
+		s.queue = s.queue[:1]
+	}
+}
+
+func (s *serverConn) next() {
+	for !s.busy && len(s.queue) > 0 {
+		a := s.queue[0]
+		copy(s.queue, s.queue[1:])
+		s.queue[len(s.queue)-1] = asked{}
+		s.queue = s.queue[:len(s.queue)-1]
+		s.busy = true
+		s.b.handle(s, a.req, func(resp kmsg.Response) { s.reply(&a, resp) })
+	}
+}
+
+func (s *serverConn) reply(a *asked, resp kmsg.Response) {
+	if a.lateReply > 0 {
+		d := a.lateReply
+		a.lateReply = 0
+		s.b.loop.After(d, func() { s.reply(a, resp) })
+		return
+	}
+	s.busy = false
+	switch {
+	case s.link == nil || s.closed:
+	case a.loseReply || resp == nil:
+		s.closed = true
+		s.queue = nil
+		s.link.Break(sim.ErrReset)
+	default:
+		if s.b.c.cfg.Encode {
+			resp = recodeResponse(resp)
+		}
+		s.link.Send(resp, responseSize(resp))
+	}
+	s.next()
+}
+
+// detached hands a request to a broker on no connection: a late or repeated one.
+func (b *Broker) detached(req kmsg.Request) {
+	if b.up() {
+		b.loop.Post(func() {
+			s := &serverConn{b: b}
+			s.busy = true
+			b.handle(s, req, func(kmsg.Response) {})
+		})
+	}
+}
+
+// handle picks the handler of a request. A version that the release does not offer is answered 35 where the response has
+// a place for it; otherwise the connection ends.
+func (b *Broker) handle(s *serverConn, req kmsg.Request, reply func(kmsg.Response)) {
+	k := req.Key()
+	if k < 0 || int(k) >= len(handlers) || handlers[k] == nil {
+		reply(nil)
+		return
+	}
+	if lo, hi := b.c.profile.versions(k); req.GetVersion() < lo || req.GetVersion() > hi {
+		reply(unsupported(req))
+		return
+	}
+	if f, isFetch := req.(*kmsg.FetchRequest); isFetch {
+		b.fetch(s, f, reply)
+		return
+	}
+	handlers[k](b, req, reply)
+}
+
+// recode is the request as it comes out of its wire form.
+func recode(req kmsg.Request) kmsg.Request {
+	b := req.AppendTo(nil)
+	out := kmsg.RequestForKey(req.Key())
+	out.SetVersion(req.GetVersion())
+	if err := out.ReadFrom(b); err != nil {
+		panic("simbroker: request does not decode: " + err.Error())
+	}
+	return out
+}
+
+func recodeResponse(resp kmsg.Response) kmsg.Response {
+	b := resp.AppendTo(nil)
+	out := kmsg.ResponseForKey(resp.Key())
+	out.SetVersion(resp.GetVersion())
+	if err := out.ReadFrom(b); err != nil {
+		panic("simbroker: response does not decode: " + err.Error())
+	}
+	return out
+}
+
+func requestSize(req kmsg.Request) int {
+	n := 80
+	if p, isProduce := req.(*kmsg.ProduceRequest); isProduce {
+		for i := range p.Topics {
+			for j := range p.Topics[i].Partitions {
+				n += len(p.Topics[i].Partitions[j].Records) + 30
+			}
+		}
+	}
+	return n
+}
+
+func responseSize(resp kmsg.Response) int {
+	n := 80
+	if f, isFetch := resp.(*kmsg.FetchResponse); isFetch {
+		for i := range f.Topics {
+			for j := range f.Topics[i].Partitions {
+				n += len(f.Topics[i].Partitions[j].RecordBatches) + 40
+			}
+		}
+	}
+	return n
+}

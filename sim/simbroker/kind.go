@@ -1,0 +1,50 @@
+package simbroker
+
+import (
+	"github.com/onefold/onefold/engine/env"
+	"github.com/onefold/onefold/engine/probe"
+	"github.com/onefold/onefold/engine/trace"
+)
+
+// What this package draws about.
+const (
+	kindTxnAppend    env.Kind = env.KindBroker + iota // time of an append: id, number of its append
+	kindSurvives                                      // whether an append under way survives: id, number, term
+	kindLoad                                          // time of a load: shard, term
+	kindMarker                                        // when a marker leaves: id, append and partition, term
+	kindMarkerLate                                    // whether it lies long: same
+	kindMarkerRetry                                   // pause before a marker is tried again: id, partition, try
+	kindOffsetAppend                                  // time of an append of offsets: partition, offset
+	kindSession                                       // when a dead broker is noticed: broker, incarnation
+	kindFailOver                                      // when a coordinator partition moves: partition, term
+	kindNewLeader                                     // where to: partition, term
+	kindRegistration                                  // when a started broker leads again: broker, incarnation
+	kindVisible                                       // when a broker sees a partition: partition, broker
+	kindAwait                                         // when a waiting marker notices a leader: partition, leader epoch
+	kindTopicID                                       // the id of a topic: its number
+	kindBootstrap                                     // the first broker that a client asks: node, class
+	kindScan                                          // phase of the timeout scan: broker, incarnation
+	kindGroupLoad                                     // time of a load of a group partition: partition, leader epoch
+)
+
+// What happens in the cluster, as entries.
+var (
+	entryTxn     = trace.NewKind("txn", "id", "producer", "epoch", "state")
+	entryTimeout = trace.NewKind("txn-timeout", "id", "producer", "epoch", "")
+	entryDropped = trace.NewKind("marker-dropped", "id", "partition", "producer", "")
+	entryGaveUp  = trace.NewKind("marker-refused", "id", "partition", "code", "")
+	entryLeader  = trace.NewKind("leader", "partition", "broker", "epoch", "")
+	entryCoord   = trace.NewKind("coordinator", "shard", "broker", "epoch", "")
+	entryReply   = trace.NewKind("kafka", "key", "code", "", "")
+)
+
+var (
+	probeDropped   = probe.New("simbroker: marker dropped")
+	probeReDriven  = probe.New("simbroker: decided transaction driven again by another coordinator")
+	probeTimeout   = probe.New("simbroker: transaction timed out")
+	probeFenced    = probe.New("simbroker: open transaction fenced")
+	probeDuplicate = probe.New("simbroker: duplicate batch recognised")
+	probeUnstable  = probe.New("simbroker: unstable offset answered")
+	probeDisplaced = probe.New("simbroker: queued add displaced")
+	probeRotated   = probe.New("simbroker: producer id rotated")
+)

@@ -1,0 +1,7 @@
+package simbroker
+
+// Scan is every record of a partition from an offset on, up to the high watermark: markers and aborted ones included.
+func (c *Cluster) Scan(topic string, num int32, from int64) []Logged {
+	p := c.mustFind(topic, num)
+	return p.log.records(max(from, p.log.start), p.log.hw)
+}

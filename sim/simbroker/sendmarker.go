@@ -1,0 +1,103 @@
+package simbroker
+
+import (
+	"time"
+
+	"github.com/onefold/onefold/engine/hook"
+)
+
+// round is one drive of a decided transaction to its end: the markers of one term.
+type round struct {
+	s    *shard
+	e    *txnEntry
+	m    marker
+	term uint64
+}
+
+// sendMarkers sends one marker to each partition of a decided transaction, each on its own way.
+func (s *shard) sendMarkers(e *txnEntry) {
+	e.left = append(e.left[:0:0], e.mem.parts...)
+	e.dropped = 0
+	if len(e.left) == 0 {
+		s.complete(e)
+		return
+	}
+	version := e.mem.version
+	if s.c.profile.MaxWriteTxnMarkers < 2 {
+		version = 0
+	}
+	r := &round{s: s, e: e, term: s.term, m: marker{
+		pid: e.mem.pid, epoch: e.mem.epoch, commit: e.mem.state == PrepareCommit, coord: s.epoch, version: version,
+	}}
+	for _, p := range e.left {
+		s.broker().loop.After(s.c.markerDelay(e, p, r.term), func() { r.deliver(p, 0) })
+	}
+}
+
+// markerDelay is how long a marker lies at the coordinator. Some lie long, so that a transaction is seen in part.
+func (c *Cluster) markerDelay(e *txnEntry, p *partition, term uint64) time.Duration {
+	d := c.span(c.cfg.Marker, kindMarker, e.key, e.writes<<20|uint64(p.ix), term)
+	if c.draw(kindMarkerLate, e.key, e.writes<<20|uint64(p.ix), term)&15 == 0 {
+		d *= 10
+	}
+	return d
+}
+
+func (r *round) over() bool { return r.s.over(r.term) }
+
+// deliver sends the marker of one partition to its leader.
+func (r *round) deliver(p *partition, try uint64) {
+	if r.over() {
+		return
+	}
+	b := r.s.broker()
+	switch {
+	case p.deleted:
+		r.marked(p)
+	case p.leader < 0 && r.s.c.profile.DropMarkerNoLeader:
+		r.e.dropped++
+		b.note(entryDropped, r.e.key, uint64(p.ix), uint64(r.m.pid))
+		b.reached(probeDropped)
+		r.marked(p)
+	case p.leader < 0 || !r.s.c.brokers[p.leader].up():
+		p.await(b, func() { r.deliver(p, try+1) })
+	default:
+		b.call(r.s.c.brokers[p.leader], func(to *Broker, answer func(int16)) {
+			answer(p.writeMarker(to, r.m))
+		}, func(code int16) { r.answered(p, try, code) })
+	}
+}
+
+func (r *round) answered(p *partition, try uint64, code int16) {
+	if r.over() {
+		return
+	}
+	switch code {
+	case ok, unsupportedVersion, unsupportedFormat:
+		r.marked(p)
+	case invalidProducerEpoch, coordinatorFenced:
+		r.e.wedged = true // pending until the coordinator moves
+		r.s.broker().note(entryGaveUp, r.e.key, uint64(p.ix), uint64(code))
+	default:
+		d := r.s.c.span(Span{5 * time.Millisecond, 40 * time.Millisecond}, kindMarkerRetry, r.e.key, uint64(p.ix), try)
+		r.s.broker().loop.After(d, func() { r.deliver(p, try+1) })
+	}
+}
+
+// marked notes that a partition needs no marker any more.
+func (r *round) marked(p *partition) {
+	e := r.e
+	for i := range e.left {
+		if e.left[i] == p {
+			e.left = append(e.left[:i], e.left[i+1:]...)
+			break
+		}
+	}
+	if len(e.left) > 0 {
+		r.s.c.hook(r.s.broker(), hook.K11SomeMarkers, e)
+		return
+	}
+	if !e.wedged {
+		r.s.complete(e)
+	}
+}

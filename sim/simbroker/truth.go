@@ -1,0 +1,281 @@
+package simbroker
+
+import (
+	"fmt"
+
+	"github.com/onefold/onefold/engine/env"
+)
+
+// TopicSpec describes a topic that CreateTopic makes.
+type TopicSpec struct {
+	Name       string
+	Partitions int
+	Start      int64 // first offset of each partition, as if older records had been deleted
+	Config     TopicConfig
+}
+
+// CreateTopic makes a topic at once; every broker knows it. It panics if it exists.
+func (c *Cluster) CreateTopic(s TopicSpec) {
+	if c.byName[s.Name] != nil {
+		panic("simbroker: topic " + s.Name + " exists")
+	}
+	c.addTopic(s.Name, s.Partitions, s.Start, s.Config, false)
+}
+
+// DeleteTopic deletes a topic with everything in it; offsets committed for it go, too. It is false if there is none.
+func (c *Cluster) DeleteTopic(name string) bool {
+	t := c.byName[name]
+	if t == nil {
+		return false
+	}
+	c.remove(t)
+	return true
+}
+
+// Topic tells whether a topic exists, and how many partitions it has.
+func (c *Cluster) Topic(name string) (partitions int, exists bool) {
+	t := c.byName[name]
+	if t == nil {
+		return 0, false
+	}
+	return len(t.parts), true
+}
+
+func (c *Cluster) find(topic string, num int32) *partition {
+	t := c.byName[topic]
+	if t == nil || num < 0 || int(num) >= len(t.parts) {
+		return nil
+	}
+	return t.parts[num]
+}
+
+func (c *Cluster) mustFind(topic string, num int32) *partition {
+	p := c.find(topic, num)
+	if p == nil {
+		panic(fmt.Sprintf("simbroker: no partition %s/%d", topic, num))
+	}
+	return p
+}
+
+// Append appends one batch of records to a partition, as a producer without idempotence, and returns the offset of the
+// first. Waiting fetches see it.
+func (c *Cluster) Append(topic string, num int32, records []Record) int64 {
+	return c.appendAs(c.mustFind(topic, num), header{producerID: -1, epoch: -1, sequence: -1}, records)
+}
+
+func (c *Cluster) appendAs(p *partition, h header, records []Record) int64 {
+	b := appendPlainBatch(nil, h, records)
+	h = readHeader(b)
+	base := p.log.appendBatch(b, &h, p.leaderEpoch, p.appendTime(c.w.Wall().UnixMilli()))
+	p.wake()
+	return base
+}
+
+// appendTime is the time that the broker gives to a batch; -1 leaves the producer's.
+func (p *partition) appendTime(now int64) int64 {
+	if p.topic.cfg.AppendTime {
+		return now
+	}
+	return -1
+}
+
+// AppendTxn appends one batch as a transaction of a producer of its own, and ends it. The marker takes an offset.
+func (c *Cluster) AppendTxn(topic string, num int32, records []Record, commit bool) int64 {
+	base, end := c.OpenTxn(topic, num, records)
+	end(commit)
+	return base
+}
+
+// OpenTxn appends one batch as a transaction that stays open until end is called.
+func (c *Cluster) OpenTxn(topic string, num int32, records []Record) (base int64, end func(commit bool)) {
+	p := c.mustFind(topic, num)
+	pid := c.newPID()
+	base = c.appendAs(p, header{attributes: attrTxn, producerID: pid}, records)
+	return base, func(commit bool) {
+		p.log.appendMarker(marker{pid: pid, commit: commit}, p.leaderEpoch, &c.profile, c.w.Wall().UnixMilli())
+		p.wake()
+	}
+}
+
+// ReadAll is every record of a partition that is still there, markers and aborted ones included.
+func (c *Cluster) ReadAll(topic string, num int32) []Logged {
+	p := c.mustFind(topic, num)
+	return p.log.records(p.log.start, p.log.hw)
+}
+
+func (l *log) records(from, limit int64) []Logged {
+	var out []Logged
+	for i := range l.batches {
+		b := &l.batches[i]
+		if b.last < from || b.base >= limit || b.size == 0 {
+			continue
+		}
+		n := len(out)
+		out = readRecords(out, l.bytes[b.at:b.at+b.size])
+		for n < len(out) && out[n].Offset < from {
+			out = append(out[:n], out[n+1:]...)
+		}
+	}
+	return out
+}
+
+// ReadCommitted is what a correct read_committed reader sees of a partition: data records below the last stable offset
+// whose transaction was committed, or that are in none. It is computed from the markers in the log alone.
+func (c *Cluster) ReadCommitted(topic string, num int32) []Logged {
+	p := c.mustFind(topic, num)
+	all := p.log.records(p.log.start, p.log.stable())
+	verdict := map[int64]bool{} // by producer id, looking back from the end
+	kept := make([]Logged, 0, len(all))
+	for i := len(all) - 1; i >= 0; i-- {
+		r := &all[i]
+		switch {
+		case r.Control:
+			verdict[r.ProducerID] = r.Commit
+		case !r.Txn || verdict[r.ProducerID]:
+			kept = append(kept, *r)
+		}
+	}
+	for i, j := 0, len(kept)-1; i < j; i, j = i+1, j-1 {
+		kept[i], kept[j] = kept[j], kept[i]
+	}
+	return kept
+}
+
+// Bounds are the offsets of a partition.
+type Bounds struct{ Start, Stable, High int64 }
+
+// Bounds of a partition.
+func (c *Cluster) Bounds(topic string, num int32) Bounds {
+	l := c.mustFind(topic, num).log
+	return Bounds{l.start, l.stable(), l.hw}
+}
+
+// OpenTransaction is one that has records in a partition and no marker.
+type OpenTransaction struct {
+	TopicPartition
+	ProducerID int64
+	Epoch      int16
+	First      int64
+}
+
+// OpenTransactions are those of all topics, the offsets topic included, by partition and first offset.
+func (c *Cluster) OpenTransactions() []OpenTransaction {
+	var out []OpenTransaction
+	for _, p := range c.parts {
+		if p.deleted {
+			continue
+		}
+		for _, o := range p.log.open {
+			s := p.log.producer(o.pid)
+			out = append(out, OpenTransaction{p.name(), o.pid, s.epoch, o.first})
+		}
+	}
+	return out
+}
+
+// TxnStatus is a transactional id as its coordinator would load it.
+type TxnStatus struct {
+	ID         string
+	ProducerID int64
+	Epoch      int16
+	State      TxnState
+	Pending    bool // a transition is under way
+	StartMs    int64
+	TimeoutMs  int32
+	Partitions []TopicPartition
+}
+
+// Transactions are all transactional ids, by shard and age.
+func (c *Cluster) Transactions() []TxnStatus {
+	var out []TxnStatus
+	for _, s := range c.shards {
+		for _, e := range s.entries {
+			if e.durable {
+				out = append(out, e.status())
+			}
+		}
+	}
+	return out
+}
+
+// Transaction is one of them.
+func (c *Cluster) Transaction(id string) (TxnStatus, bool) {
+	e := c.coordinator(id).byID[id]
+	if e == nil || !e.durable {
+		return TxnStatus{}, false
+	}
+	return e.status(), true
+}
+
+func (e *txnEntry) status() TxnStatus {
+	t := TxnStatus{
+		ID: e.id, ProducerID: e.disk.pid, Epoch: e.disk.epoch, State: e.disk.state, Pending: e.pending,
+		StartMs: e.disk.startMs, TimeoutMs: e.disk.timeoutMs,
+	}
+	for _, p := range e.disk.parts {
+		t.Partitions = append(t.Partitions, p.name())
+	}
+	return t
+}
+
+// History is every durable transition of every transactional id, in the order in which they became durable.
+func (c *Cluster) History() []TxnEvent { return c.history }
+
+// Offset is a committed offset of a group.
+type Offset struct {
+	TopicPartition
+	Offset   int64
+	Metadata string
+	Pending  []int64 // producer ids of transactions that have committed here and are not ended
+}
+
+// Offsets are those of a group, in the order in which partitions were first committed.
+func (c *Cluster) Offsets(group string) []Offset { return c.groupPartition(group).group.truth(group) }
+
+// DeleteRecords moves the start of a partition, as retention does. It is false above the high watermark.
+func (c *Cluster) DeleteRecords(topic string, num int32, before int64) bool {
+	p := c.find(topic, num)
+	if p == nil || before > p.log.hw {
+		return false
+	}
+	p.log.truncateBefore(before)
+	return true
+}
+
+// Leader is the broker that leads a partition; -1: none.
+func (c *Cluster) Leader(topic string, num int32) int { return int(c.mustFind(topic, num).leader) }
+
+// Coordinator is the broker that coordinates a transactional id; -1: none.
+func (c *Cluster) Coordinator(transactionalID string) int {
+	return int(c.coordinator(transactionalID).leader)
+}
+
+// GroupCoordinator is the broker that coordinates a group; -1: none.
+func (c *Cluster) GroupCoordinator(group string) int { return int(c.groupPartition(group).leader) }
+
+// Settled tells whether nothing is under way: every transaction has ended, every partition has a leader, and the last
+// stable offset is everywhere at the end. Otherwise it says what is waited for.
+func (c *Cluster) Settled() (settled bool, waitsFor string) {
+	for _, s := range c.shards {
+		if s.leader < 0 || !s.loaded {
+			return false, fmt.Sprintf("transaction coordinator %d loads", s.ix)
+		}
+		for _, e := range s.entries {
+			if e.pending || e.mem.state == Ongoing {
+				return false, fmt.Sprintf("transactional id %s is %s", e.id, e.mem.state)
+			}
+		}
+	}
+	for _, p := range c.parts {
+		switch {
+		case p.deleted:
+		case p.leader < 0:
+			return false, fmt.Sprintf("%s has no leader", p)
+		case p.log.stable() < p.log.hw:
+			return false, fmt.Sprintf("%s is open at %d of producer %d", p, p.log.open[0].first, p.log.open[0].pid)
+		}
+	}
+	return true, ""
+}
+
+var _ env.Instant
