@@ -1,0 +1,321 @@
+package kafka
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/onefold/onefold/engine/broker"
+	"github.com/onefold/onefold/engine/id"
+)
+
+// One Produce request carries at most so many bytes of batches, so that a broker's limit is not met.
+const maxProduceBytes = 16 << 20
+
+// produceVersion by protocol: from 12 on the broker adds partitions to the transaction by itself.
+func (i Identity) produceVersion() int16 {
+	if i.TransactionalID != "" && i.Protocol >= 5 {
+		return 12
+	}
+	return 11
+}
+
+// schedule runs pump soon, once.
+func (p *Producer) schedule() {
+	if !p.posted {
+		p.posted = true
+		p.client.later(func() {
+			p.posted = false
+			p.client.withFeatures(func(err error) {
+				if err != nil {
+					p.fail(err)
+					return
+				}
+				p.pump()
+			})
+		})
+	}
+}
+
+// pump sends the first sealed batch of each partition that has none in flight, one request per leader.
+func (p *Producer) pump() {
+	if p.dead() {
+		return
+	}
+	var sends []produceSend
+	var join []*outPart
+	for _, o := range p.parts {
+		if len(o.sealed) == 0 || o.inFlight || o.held {
+			continue
+		}
+		if !o.joined {
+			join = append(join, o)
+			continue
+		}
+		node, _, ok := p.client.cluster.leader(o.tp)
+		if !ok {
+			p.hold(o, LeaderNotAvailable, nil)
+			continue
+		}
+		sends = addSend(sends, node, o)
+	}
+	if len(join) > 0 {
+		p.join(join)
+	}
+	for _, s := range sends {
+		p.send(s)
+	}
+}
+
+// produceSend is one request under construction.
+type produceSend struct {
+	node  int32
+	parts []*outPart
+	bytes int
+}
+
+func addSend(sends []produceSend, node int32, o *outPart) []produceSend {
+	n := len(o.sealed[0].buf)
+	for i := range sends {
+		if s := &sends[i]; s.node == node && s.bytes+n <= maxProduceBytes {
+			s.parts, s.bytes = append(s.parts, o), s.bytes+n
+			return sends
+		}
+	}
+	return append(sends, produceSend{node, []*outPart{o}, n})
+}
+
+func (p *Producer) send(s produceSend) {
+	req := kmsg.NewPtrProduceRequest()
+	if p.who.TransactionalID != "" {
+		req.TransactionID = kmsg.StringPtr(p.who.TransactionalID)
+	}
+	req.Acks, req.TimeoutMillis = -1, int32(p.client.cfg.RequestTimeout/time.Millisecond)
+	o := one{req: req, version: p.who.produceVersion(), exact: p.who.produceVersion() >= 12}
+	if err := p.client.pinOne(o); err != nil {
+		p.fail(err)
+		return
+	}
+	batches := make([]*outBatch, len(s.parts))
+	for i, o := range s.parts {
+		o.inFlight = true
+		batches[i] = o.sealed[0]
+		batches[i].sending++
+		at := slices.IndexFunc(req.Topics, func(t kmsg.ProduceRequestTopic) bool { return t.Topic == o.tp.Topic })
+		if at < 0 {
+			t := kmsg.NewProduceRequestTopic()
+			t.Topic = o.tp.Topic
+			at = len(req.Topics)
+			req.Topics = append(req.Topics, t)
+		}
+		part := kmsg.NewProduceRequestTopicPartition()
+		part.Partition, part.Records = o.tp.Partition, batches[i].buf
+		req.Topics[at].Partitions = append(req.Topics[at].Partitions, part)
+	}
+	// The bytes belong to the port until it answers, which may be after the request was given up.
+	release := func() {
+		for _, b := range batches {
+			b.sending--
+			p.recycle(b)
+		}
+	}
+	p.client.sendProduce(s.node, req, release, func(r kmsg.Response, err error) {
+		if p.closed {
+			return
+		}
+		for i, o := range s.parts {
+			o.inFlight = false
+			if err != nil {
+				p.hold(o, OK, err)
+				continue
+			}
+			p.answer(o, batches[i], r.(*kmsg.ProduceResponse))
+		}
+		p.schedule()
+	})
+}
+
+// sendProduce is send with a call of release when the port is done with the request.
+func (c *Client) sendProduce(node int32, req *kmsg.ProduceRequest, release func(), done func(kmsg.Response, error)) {
+	answered := false
+	timer := c.cfg.Loop.After(2*c.cfg.RequestTimeout, func() {
+		if !answered && !c.closed {
+			answered = true
+			done(nil, fmt.Errorf("Produce to node %d: %w", node, ErrTimeout))
+		}
+	})
+	c.ports[broker.Produce].Send(node, req, func(r kmsg.Response, err error) {
+		if c.closed {
+			return
+		}
+		if !answered {
+			answered = true
+			timer.Stop()
+			done(r, err)
+		}
+		release()
+	})
+}
+
+// answer takes what the leader says about one batch.
+func (p *Producer) answer(o *outPart, b *outBatch, resp *kmsg.ProduceResponse) {
+	for ti := range resp.Topics {
+		if resp.Topics[ti].Topic != o.tp.Topic {
+			continue
+		}
+		for pi := range resp.Topics[ti].Partitions {
+			if r := &resp.Topics[ti].Partitions[pi]; r.Partition == o.tp.Partition {
+				if code := Code(r.ErrorCode); code != OK {
+					p.hold(o, code, nil)
+					return
+				}
+				p.ack(o, b, r.BaseOffset, r.LogAppendTime)
+				return
+			}
+		}
+	}
+	p.hold(o, OK, answered("Produce", o.tp))
+}
+
+// ack folds an acknowledged batch into the range of its partition.
+func (p *Producer) ack(o *outPart, b *outBatch, base, appendTime int64) {
+	if base < 0 || o.anyAcked && base <= o.acked.Last {
+		p.fail(fmt.Errorf("produce to %s: a batch of %d records was acknowledged at offset %d, after %d: it was not appended", o.tp, b.count, base, o.acked.Last))
+		return
+	}
+	is := createTime
+	if appendTime >= 0 {
+		is = logAppendTime
+	}
+	if o.stamp != unknownTime && o.stamp != is {
+		p.client.stamps.set(o.tp.Topic, is)
+		p.fail(fmt.Errorf("topic %s: %s was changed while it was written", o.tp.Topic, ConfigTimestampType))
+		return
+	}
+	if o.stamp == unknownTime {
+		o.stamp = is
+		p.client.stamps.set(o.tp.Topic, is)
+	}
+	if !o.anyAcked {
+		o.anyAcked, o.acked.First = true, base
+	}
+	o.acked.Last, o.acked.Count, o.acked.CRC = base+int64(b.count)-1, b.records, b.crc
+	if o.acked.LogAppendTime = is == logAppendTime; o.acked.LogAppendTime {
+		o.acked.CRC = b.plainCRC
+	}
+	o.try = 0
+	o.sealed[0] = nil
+	o.sealed = o.sealed[1:]
+	b.done = true
+	p.recycle(b)
+	p.pending--
+	p.bytes -= b.bytes
+	if o.overdue && len(o.sealed) == 0 && o.open.buf != nil {
+		p.seal(o)
+	}
+	p.acked(b.number)
+}
+
+// acked tells flushes and a writer that waits for room.
+func (p *Producer) acked(number uint64) {
+	done := 0
+	for i := range p.flushes {
+		if f := &p.flushes[i]; number <= f.upTo {
+			if f.left--; f.left == 0 {
+				done = i + 1
+			}
+		}
+	}
+	for _, f := range p.flushes[:done] {
+		p.client.later(func() { f.done(p.err) })
+	}
+	p.flushes = p.flushes[done:]
+	if p.full && p.bytes < p.cfg.BufferBytes*3/4 {
+		p.full = false
+		p.client.later(func() {
+			if p.cfg.Wake != nil && !p.closed {
+				p.cfg.Wake()
+			}
+		})
+	}
+}
+
+// recycle gives a batch's bytes back once neither the producer nor the port needs them.
+func (p *Producer) recycle(b *outBatch) {
+	if b.done && b.sending == 0 && b.buf != nil {
+		p.client.buffers.put(b.buf)
+		b.buf = nil
+	}
+}
+
+// hold lets a partition rest and then sends the same bytes again, or fails the producer.
+func (p *Producer) hold(o *outPart, code Code, err error) {
+	if err == nil && !produceRepeats(code) {
+		p.fail(fmt.Errorf("produce to %s: %w", o.tp, code))
+		return
+	}
+	if err == nil {
+		err = code
+	}
+	if age := p.client.cfg.Process.Now().Sub(o.sealed[0].sealed); age >= p.cfg.DeliveryTimeout {
+		p.fail(fmt.Errorf("produce to %s: not acknowledged within %s: %w", o.tp, p.cfg.DeliveryTimeout, err))
+		return
+	}
+	o.held = true
+	refresh := code == OK || code.Class() == RefreshLeader
+	p.client.after(o.tp.Topic, o.try, func() {
+		again := func(error) { o.held = false; p.pump() }
+		if refresh {
+			p.client.cluster.refresh(again)
+		} else {
+			again(nil)
+		}
+	})
+	o.try++
+}
+
+// produceRepeats lists the codes after which the same bytes are sent again. After 7, 13 and 20 they may be in the log
+// already: the sequence makes the repetition harmless.
+func produceRepeats(code Code) bool {
+	if code == UnknownServerError {
+		return false
+	}
+	switch code.Class() {
+	case Retry, RefreshLeader, FindCoordinator:
+		return true
+	}
+	return false
+}
+
+// join adds partitions to the transaction before their first batch, below transaction.version 2. One request at a time:
+// brokers do not like them side by side. A repetition does nothing.
+func (p *Producer) join(parts []*outPart) {
+	if p.joining {
+		return
+	}
+	p.joining = true
+	tps := make([]id.TopicPartition, len(parts))
+	for i, o := range parts {
+		tps[i] = o.tp
+	}
+	p.client.AddPartitionsToTxn(p.who, tps, func(_ []PartitionCode, code Code, err error) {
+		p.joining = false
+		if p.dead() {
+			return
+		}
+		for _, o := range parts {
+			if err == nil && code == OK {
+				o.joined, o.try = true, 0
+				continue
+			}
+			if err == nil && !produceRepeats(code) {
+				p.fail(fmt.Errorf("add %s to the transaction of %s: %w", o.tp, p.who.TransactionalID, code))
+				return
+			}
+			p.hold(o, code, err)
+		}
+		p.pump()
+	})
+}
