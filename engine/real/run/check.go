@@ -1,0 +1,147 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/engine/env"
+	"github.com/onefold/onefold/engine/graph"
+	"github.com/onefold/onefold/engine/id"
+	"github.com/onefold/onefold/engine/kafka"
+	"github.com/onefold/onefold/engine/real/process"
+	"github.com/onefold/onefold/engine/sink"
+	"github.com/onefold/onefold/engine/source"
+)
+
+// specs are what the committer must know of the plan's transactional sinks.
+func specs(plan *graph.Plan) []sink.Spec {
+	var all []sink.Spec
+	for _, v := range plan.Vertices {
+		for _, op := range v.Operators {
+			o := plan.Job.Operators[op]
+			if f, ok := o.Sink.(interface {
+				Spec(id.Operator, int32) sink.Spec
+			}); ok && o.Kind == graph.Sink {
+				all = append(all, f.Spec(o.UID, v.Parallelism))
+			}
+		}
+	}
+	return all
+}
+
+// topicsOf are the topics of a job, as far as its sources and sinks are Kafka's.
+func topicsOf(job *graph.Job, sinks []sink.Spec) []string {
+	var names []string
+	for _, o := range job.Operators {
+		if k, ok := o.Source.(source.Kafka); ok {
+			names = append(names, k.Topic)
+		}
+	}
+	for _, s := range sinks {
+		names = append(names, s.Topic)
+	}
+	return names
+}
+
+// cluster asks Kafka, before the job starts, what would make it fail later in a way that is harder to read.
+type cluster struct {
+	brokers []string
+	loop    env.Loop
+	client  *kafka.Client
+	log     func(format string, args ...any)
+}
+
+func newCluster(p *process.Process, brokers []string, patience time.Duration) *cluster {
+	l := p.NewLoop("check")
+	return &cluster{brokers, l, kafka.New(kafka.Config{Process: p.Process, Loop: l, ReadTimeout: patience}), p.Log}
+}
+
+// answer waits, outside of the loop, for what ask hands to done on it.
+func answer[T any](l env.Loop, ask func(done func(T))) T {
+	c := make(chan T, 1)
+	l.Post(func() { ask(func(v T) { c <- v }) })
+	return <-c
+}
+
+func (c *cluster) check(topics []string, sinks []sink.Spec, patience time.Duration) error {
+	found, err := c.topics(topics, patience)
+	if err != nil {
+		return err
+	}
+	for _, t := range found {
+		for _, p := range t.Partitions {
+			if p.Leader >= 0 {
+				return c.timeouts(p.Leader, sinks)
+			}
+		}
+	}
+	return nil
+}
+
+// topics waits until all exist.
+func (c *cluster) topics(names []string, patience time.Duration) ([]kafka.Topic, error) {
+	type reply struct {
+		topics []kafka.Topic
+		err    error
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(500 * time.Millisecond) {
+		r := answer(c.loop, func(done func(reply)) {
+			c.client.Topics(names, func(t []kafka.Topic, err error) { done(reply{t, err}) })
+		})
+		if r.err != nil {
+			return nil, fmt.Errorf("no answer from Kafka at %s within %v: %w", strings.Join(c.brokers, ","), patience, r.err)
+		}
+		var missing []string
+		for _, t := range r.topics {
+			switch t.Code {
+			case kafka.OK:
+			case kafka.UnknownTopicOrPartition:
+				missing = append(missing, t.Name)
+			default:
+				return nil, fmt.Errorf("topic %s: %v", t.Name, t.Code)
+			}
+		}
+		if len(missing) == 0 {
+			return r.topics, nil
+		}
+		if time.Now().After(end) {
+			return nil, fmt.Errorf("no topic %s at %s after %v: make it (`realrun generate JOB` makes a job's topics), name another "+
+				"with --topic LOGICAL=NAME, or wait longer with --wait-topics", strings.Join(missing, ", "), strings.Join(c.brokers, ","), patience)
+		}
+	}
+}
+
+// timeouts compares the sinks' transaction timeouts with what the broker allows.
+func (c *cluster) timeouts(node int32, sinks []sink.Spec) error {
+	type reply struct {
+		entries []kafka.ConfigEntry
+		code    kafka.Code
+		err     error
+	}
+	r := answer(c.loop, func(done func(reply)) {
+		c.client.BrokerConfigs(node, func(e []kafka.ConfigEntry, code kafka.Code, err error) { done(reply{e, code, err}) })
+	})
+	if err := r.err; err != nil || r.code != kafka.OK {
+		c.log("broker %d does not tell its settings (%v %v): transaction.max.timeout.ms is not audited", node, r.code, errors.Unwrap(err))
+		return nil
+	}
+	for _, e := range r.entries {
+		if e.Name != "transaction.max.timeout.ms" {
+			continue
+		}
+		most, err := strconv.ParseInt(e.Value, 10, 64)
+		if err != nil {
+			return nil
+		}
+		for _, s := range sinks {
+			if limit := time.Duration(most) * time.Millisecond; s.TransactionTimeout > limit {
+				return fmt.Errorf("sink %s: --transaction-timeout %v is above the broker's transaction.max.timeout.ms of %v: lower it, or raise the broker's",
+					s.Operator, s.TransactionTimeout, limit)
+			}
+		}
+	}
+	return nil
+}

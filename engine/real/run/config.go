@@ -1,0 +1,97 @@
+package run
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/sasl"
+
+	"github.com/onefold/onefold/engine/checkpoint"
+	"github.com/onefold/onefold/engine/graph"
+	"github.com/onefold/onefold/engine/jobmanager"
+)
+
+// Config says what to run and how. Zero values are the defaults named.
+type Config struct {
+	Job *graph.Job
+	// Brokers are HOST:PORT of the cluster. Empty: a Kafka inside this process, its data under State.
+	Brokers []string
+	TLS     *tls.Config
+	SASL    sasl.Mechanism
+	// State is the directory of the job's log and checkpoints. Invariant: not empty.
+	State string
+
+	Parallelism  int32 // subtasks of each operator that does not say itself; default: as many as processors
+	TaskManagers int32 // in this process; default 1
+
+	Checkpoint       checkpoint.Config
+	HeartbeatTimeout time.Duration // default 5 s
+	RestartLimit     int           // restarts in a row; default: without limit
+
+	Restore    string // key of a savepoint's seal
+	Rewind     bool
+	AcceptLoss bool
+	Standby    bool
+
+	// MirrorGroup is a consumer group that is told the positions of each confirmed checkpoint, for lag tools.
+	MirrorGroup string
+	// WaitTopics is how long topics that do not exist are waited for. Default 10 s.
+	WaitTopics time.Duration
+	// Hold parks the job at a hook, as "k7" or "k7@3" (from checkpoint 3 on); for tests.
+	Hold string
+
+	Log *slog.Logger // default: slog.Default
+	// OnEvent is told what happens to the job, on a loop of the JobManager.
+	OnEvent func(jobmanager.Event)
+}
+
+func (c Config) withDefaults() (Config, error) {
+	switch {
+	case c.Job == nil:
+		return c, errors.New("no job")
+	case c.State == "":
+		return c, errors.New("no state directory: --state DIR is where the job's log and checkpoints live")
+	case c.Parallelism < 0, c.TaskManagers < 0:
+		return c, errors.New("--parallelism and --taskmanagers must be positive")
+	case c.Checkpoint.Interval < 0, c.Checkpoint.Timeout < 0, c.Checkpoint.Pause < 0:
+		return c, errors.New("--interval, --checkpoint-timeout and --pause must be positive")
+	}
+	if c.Parallelism == 0 {
+		c.Parallelism = int32(runtime.GOMAXPROCS(0))
+	}
+	if c.TaskManagers == 0 {
+		c.TaskManagers = 1
+	}
+	if c.HeartbeatTimeout == 0 {
+		c.HeartbeatTimeout = 5 * time.Second
+	}
+	if c.WaitTopics == 0 {
+		c.WaitTopics = 10 * time.Second
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	c.Checkpoint = c.Checkpoint.WithDefaults()
+	return c, nil
+}
+
+// slots of each TaskManager: enough for the widest vertex of the plan.
+func (c Config) slots(plan *graph.Plan) int32 {
+	widest := c.Parallelism
+	for _, v := range plan.Vertices {
+		widest = max(widest, v.Parallelism)
+	}
+	return (widest + c.TaskManagers - 1) / c.TaskManagers
+}
+
+func (c Config) plan() (*graph.Plan, error) {
+	plan, err := c.Job.Plan(graph.Parallelism{Default: c.Parallelism})
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", c.Job.Name, err)
+	}
+	return plan, nil
+}

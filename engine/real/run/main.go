@@ -1,0 +1,112 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/onefold/onefold/engine/graph"
+	"github.com/onefold/onefold/engine/operator"
+)
+
+// Options are what a command line may say about a job while it is built.
+type Options struct {
+	Topics             map[string]string // the job's own names of topics to the cluster's
+	Guarantee          operator.Guarantee
+	Bounded            bool
+	TransactionTimeout time.Duration
+	ToleratedFailures  int32
+}
+
+// Main runs one job as the whole of a program: flags, signals, log, exit code. It does not return.
+func Main(build func(Options) *graph.Job) {
+	var x Flags
+	f := pflag.NewFlagSet(os.Args[0], pflag.ContinueOnError)
+	x.Add(f)
+	debugLog := f.Bool("debug", false, "log hooks and probes")
+	err := f.Parse(os.Args[1:])
+	if errors.Is(err, pflag.ErrHelp) {
+		os.Exit(0)
+	}
+	code := 2
+	if err == nil {
+		code, err = x.main(build, *debugLog)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+func (x *Flags) main(build func(Options) *graph.Job, debugLog bool) (int, error) {
+	o, err := x.Options()
+	if err != nil {
+		return 2, err
+	}
+	c, err := x.Config()
+	if err != nil {
+		return 2, err
+	}
+	c.Job, c.Log = build(o), NewLog(os.Stderr, debugLog)
+	TuneGC()
+	r, err := Start(c)
+	if err != nil {
+		return 2, err
+	}
+	outcome := r.WaitWithSignals()
+	fmt.Fprintln(os.Stderr, outcome)
+	return outcome.ExitCode(), nil
+}
+
+// WaitWithSignals is Wait for a program: SIGTERM and SIGINT stop the job with a savepoint, a second one at once.
+func (r *Running) WaitWithSignals() Outcome {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(signals)
+	go func() {
+		for first := true; ; first = false {
+			select {
+			case <-r.over:
+				return
+			case <-signals:
+			}
+			if !first {
+				r.Kill()
+				return
+			}
+			r.log.Info("stopping with a savepoint; once more stops at once")
+			r.Stop()
+		}
+	}()
+	return r.Wait()
+}
+
+// NewLog is a log for people on a terminal.
+func NewLog(w io.Writer, debugLog bool) *slog.Logger {
+	level := slog.LevelInfo
+	if debugLog {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey && len(groups) == 0 {
+			a.Value = slog.StringValue(a.Value.Time().Format("15:04:05.000"))
+		}
+		return a
+	}}))
+}
+
+// TuneGC lets the heap grow further between collections than the default, unless GOGC says something: the data path allocates
+// little and lives long.
+func TuneGC() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+}
