@@ -1,6 +1,7 @@
 package checker
 
-// LogOperation is one call to the store of the job log, as its caller saw it.
+// LogOperation is one call to the job log, as its caller saw it: an append that found itself below the floor of a truncated
+// log was not done, whatever it left in the store.
 type LogOperation struct {
 	Client   int
 	Call     int64 // nanoseconds
@@ -52,7 +53,9 @@ const (
 	Write                             // a produce, or an offset commit, or a partition added
 	EndCommit
 	EndAbort
-	TimedOut // the coordinator aborted by itself; ProducerID and ProducerEpoch of the victim
+	TimedOut       // the coordinator aborted by itself; ProducerID and ProducerEpoch of the victim
+	ObservedCommit // at the end a partition shows COMMIT for this identity
+	ObservedAbort  // ... ABORT
 )
 
 // TransactionResult is what the caller was told.
@@ -60,8 +63,8 @@ type TransactionResult uint8
 
 // The results.
 const (
-	TxnDone TransactionResult = iota
-	TxnFenced
-	TxnInvalidState
-	TxnUnknown
+	TxnDone         TransactionResult = iota
+	TxnFenced                         // a newer identity owns the id
+	TxnInvalidState                   // any other definite refusal
+	TxnUnknown                        // may have had its effect, may have it later
 )

@@ -56,6 +56,11 @@ type Options struct {
 	AtMostOnce bool
 	// NoEpochs: the job promises no checkpoints, so having confirmed none is not vacuous.
 	NoEpochs bool
+	// Running: the job goes on, so nothing is at rest: open transactions, sinks that differ for a moment and records beyond
+	// the last stable offset are legal.
+	Running bool
+	// MaxRestarts is how many restarts in a row from one checkpoint for one reason are none too many; default 8.
+	MaxRestarts int
 	// MaxUnstable is the longest that a last stable offset may stand still in a healthy stretch, in nanoseconds; 0: any.
 	MaxUnstable int64
 	// Without names properties that are not judged; for tests of the checker itself.
