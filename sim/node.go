@@ -132,6 +132,7 @@ func (inc *incarnation) newLoop(name string) *Loop {
 		return l
 	}
 	inc.loops = append(inc.loops, l)
+	inc.node.w.record.name(l.key, name)
 	if len(inc.loops)&63 == 0 {
 		inc.forgetClosed()
 	}
@@ -202,17 +203,31 @@ func (n *Node) Resume() {
 	n.paused = false
 	n.pauses++
 	n.w.record.entry(n.w.now, n.index, entryResume, n.starts, 0, 0, 0)
-	held := n.held
+	n.release()
+	if n.Up() && !n.paused {
+		for _, l := range n.inc.loops {
+			l.arm()
+		}
+	}
+}
+
+// release does what the process would have done when it was held in mid-callback. A hook among that may strike again.
+func (n *Node) release() {
+	inc, held := n.inc, n.held
 	n.held = nil
-	for _, h := range held {
+	for i, h := range held {
+		if inc.dead {
+			return
+		}
+		if n.paused {
+			n.held = append(held[i:], n.held...)
+			return
+		}
 		if h.send != nil {
 			h.send()
 		} else {
 			h.link.put(h.it, h.sizeBytes)
 		}
-	}
-	for _, l := range n.inc.loops {
-		l.arm()
 	}
 }
 

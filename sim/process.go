@@ -50,10 +50,14 @@ func (c clock) Wall() time.Time  { return c.n.w.Wall().Add(c.n.wall) }
 type observer struct{ inc *incarnation }
 
 func (o observer) Hook(e hook.Event) {
-	if o.inc.dead {
-		return
+	n := o.inc.node
+	switch {
+	case o.inc.dead:
+	case n.paused: // a process that is held between two effects has not come here yet
+		n.held = append(n.held, heldSend{send: func() { n.EmitHook(e) }})
+	default:
+		n.EmitHook(e)
 	}
-	o.inc.node.EmitHook(e)
 }
 
 func (o observer) Reached(p probe.Probe) {
@@ -79,9 +83,20 @@ func (o observer) Log(format string, args ...any) {
 func (n *Node) EmitHook(e hook.Event) {
 	w := n.w
 	w.record.hook(w.now, n.index, e)
-	for _, fn := range w.onHook {
-		fn(n.name, e)
-	}
+	w.outside(func() {
+		for _, fn := range w.onHook {
+			fn(n.name, e)
+		}
+	})
+}
+
+// outside runs fn on behalf of the world in the middle of a callback, so that what it asks has effect even after it
+// crashed the process whose callback that is.
+func (w *World) outside(fn func()) {
+	inside := w.running
+	w.running = w.self
+	fn()
+	w.running = inside
 }
 
 // OnHook adds a listener, which is called in the middle of the callback that passes a point and may crash or pause any

@@ -2,8 +2,10 @@ package sim
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/onefold/onefold/engine/env"
@@ -30,6 +32,17 @@ type record struct {
 	current uint32 // the newest entry of the callback that runs
 	keep    bool
 	entries []Entry
+	names   map[uint64]string // of loops
+}
+
+func (r *record) name(loop uint64, name string) {
+	if !r.keep {
+		return
+	}
+	if r.names == nil {
+		r.names = map[uint64]string{}
+	}
+	r.names[loop] = name
 }
 
 func (r *record) fold(v uint64) { r.hash = mix(r.hash^v, k4) }
@@ -101,6 +114,20 @@ func (w *World) Entry(n *Node, k trace.Kind, a, b, c, d uint64) {
 	w.record.entry(w.now, index, k, a, b, c, d)
 }
 
+// Causes is the chain of entries that led to the entry of a number: itself, its cause, the cause of that, to the outside.
+func (w *World) Causes(number uint32) []Entry {
+	var chain []Entry
+	for number != 0 {
+		i, found := slices.BinarySearchFunc(w.record.entries, number, func(e Entry, n uint32) int { return cmp.Compare(e.Number, n) })
+		if !found {
+			break
+		}
+		chain = append(chain, w.record.entries[i])
+		number = w.record.entries[i].Cause
+	}
+	return chain
+}
+
 // WriteTrace prints the entries kept, one aligned line each, below a legend. Without all it leaves out the callbacks,
 // that is what the world does, and prints what the engine and the faults did.
 func (w *World) WriteTrace(out io.Writer, all bool) error {
@@ -121,7 +148,8 @@ func (w *World) Line(e *Entry) string {
 	if e.Node >= 0 {
 		node = w.nodes[e.Node].name
 	}
-	line := fmt.Sprintf("%12.6f %8d %8d %-10s ", float64(e.At)/float64(time.Millisecond), e.Number, e.Cause, node)
+	milli := env.Instant(time.Millisecond)
+	line := fmt.Sprintf("%8d.%06d %8d %8d %-10s ", e.At/milli, e.At%milli, e.Number, e.Cause, node)
 	switch e.Kind {
 	case entryLog:
 		return line + e.Text
@@ -146,6 +174,8 @@ func (w *World) number(label string, v uint64) string {
 	switch {
 	case (label == "from" || label == "to") && v < uint64(len(w.nodes)):
 		return w.nodes[v].name
+	case label == "loop" && w.record.names[v] != "":
+		return w.record.names[v]
 	case label == "loop" || label == "link":
 		return fmt.Sprintf("%04x", uint16(v))
 	}

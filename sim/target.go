@@ -84,7 +84,12 @@ func (t *target) InFlight(node string) bool {
 }
 
 // Do implements faults.Target.
-func (t *target) Do(a faults.Action) bool {
+func (t *target) Do(a faults.Action) (met bool) {
+	t.w.outside(func() { met = t.do(a) })
+	return met
+}
+
+func (t *target) do(a faults.Action) bool {
 	switch a.Op {
 	case faults.Crash, faults.Restart, faults.Pause, faults.Resume, faults.SlowNode, faults.JumpClock:
 		n := t.w.Node(a.Node)

@@ -138,6 +138,25 @@ func (w *World) Failure() *Failure { return w.failure }
 // End ends the run: no further event is served.
 func (w *World) End() { w.ended = true }
 
+// Close ends the run and unwinds what is left of its processes, above all their scripts. A world that is not closed keeps
+// them in memory.
+func (w *World) Close() {
+	w.ended, w.running = true, nil
+	for _, n := range w.nodes {
+		w.unwind(n)
+	}
+	w.q = queue{}
+}
+
+func (w *World) unwind(n *Node) {
+	defer func() {
+		if r := recover(); r != nil && w.failure == nil {
+			w.fail(r)
+		}
+	}()
+	n.Crash()
+}
+
 // Step serves one event. It is false when there is none, or the run has ended.
 func (w *World) Step() bool {
 	if w.ended || len(w.q.heap) == 0 {
