@@ -57,7 +57,7 @@ func (s *shard) write(e *txnEntry, next txnRecord, then func(code int16)) {
 			then(notCoordinator)
 			return
 		}
-		e.writing, e.pending = nil, false
+		e.writing, e.pending = nil, next.state.Prepared() // until it is complete
 		s.applied(e, next)
 		then(ok)
 	})
@@ -68,7 +68,10 @@ func (s *shard) applied(e *txnEntry, r txnRecord) {
 	e.mem = r
 	s.c.note(e, r)
 	if s.c.cfg.Expensive {
-		s.c.Check()
+		e.check()
+		for _, p := range r.parts {
+			p.log.check(p.String())
+		}
 	}
 }
 
@@ -120,7 +123,6 @@ func (s *shard) decide(e *txnEntry, next txnRecord, then func(code int16)) {
 			then(code)
 			return
 		}
-		e.pending = true // until the transaction is complete
 		s.c.hook(s.broker(), hook.K10EndTxnDurable, e)
 		if s.over(term) {
 			return // the process died in the hook
