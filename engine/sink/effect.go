@@ -147,6 +147,7 @@ type (
 		Producers []kafka.PartitionProducers
 		LogStarts []int64 // -1: not known
 		Lanes     []LaneValue
+		Now       env.Instant
 		Err       error
 	}
 	Witnessed   struct{ Answers []WitnessAnswer }
@@ -171,7 +172,10 @@ type (
 		CRC   uint32
 		Err   error
 	}
-	Flushed   struct{ Err error }
+	Flushed struct {
+		Ranges []token.Range // what the replay wrote
+		Err    error
+	}
 	IDsListed struct {
 		IDs []kafka.ListedTransaction
 		Err error

@@ -62,6 +62,7 @@ func DefaultRules() *Rules {
 type Plan struct {
 	Job          id.Job
 	Generation   id.Generation
+	Protocol     int16 // generation of the transaction protocol, as in a token
 	Sinks        []Spec
 	ConfirmLimit time.Duration // how long to wait for one thing before giving up loudly
 	RefenceAfter time.Duration

@@ -12,6 +12,7 @@ import (
 
 // LaneValue is what a lane reads under RequireStable.
 type LaneValue struct {
+	Lane
 	Unstable bool // a transaction is pending on it
 	Value    int64
 	Metadata string
@@ -220,6 +221,8 @@ func (v Verdict) String() string { return verdictNames[v] }
 type Judgement struct {
 	Verdict Verdict
 	Aborted []int
+	// Abort: what its partitions have not heard of yet is the verdict abort.
+	Abort bool
 	// ByWitness: the lane does not say so; a confirm must not wait for it.
 	ByWitness bool
 }
@@ -245,9 +248,9 @@ func Judge(lane LaneSays, salvaged Set, co Coordinated, ranges []Witness) Judgem
 	}
 	asCommitted := func(byWitness bool) Judgement {
 		if len(aborted) > 0 {
-			return Judgement{Torn, aborted, byWitness}
+			return Judgement{Verdict: Torn, Aborted: aborted, ByWitness: byWitness}
 		}
-		return Judgement{Committed, nil, byWitness}
+		return Judgement{Verdict: Committed, ByWitness: byWitness}
 	}
 	asAborted := func() Judgement {
 		var gone []int
@@ -257,9 +260,9 @@ func Judge(lane LaneSays, salvaged Set, co Coordinated, ranges []Witness) Judgem
 			}
 		}
 		if committed > 0 {
-			return Judgement{Torn, gone, true}
+			return Judgement{Verdict: Torn, Aborted: gone, Abort: true, ByWitness: true}
 		}
-		return Judgement{Aborted, gone, false}
+		return Judgement{Verdict: Aborted, Aborted: gone, Abort: true}
 	}
 	switch lane {
 	case LaneCommitted:
@@ -285,11 +288,11 @@ func Judge(lane LaneSays, salvaged Set, co Coordinated, ranges []Witness) Judgem
 	// The lane is stable and does not say n: aborted if the witness agrees, else only the witness counts.
 	switch {
 	case len(ranges) == 0 && lane == LaneBefore:
-		return Judgement{Verdict: Aborted}
+		return Judgement{Verdict: Aborted, Abort: true}
 	case len(ranges) == 0:
-		return Judgement{Committed, nil, true} // a marker without records: nothing can be lost
+		return Judgement{Verdict: Committed, ByWitness: true} // a marker without records: nothing can be lost
 	case len(aborted) == len(ranges):
-		return Judgement{Aborted, aborted, false}
+		return Judgement{Verdict: Aborted, Aborted: aborted, Abort: true}
 	case undecided > 0 && co == CompletedAbort && lost == 0:
 		return asAborted()
 	case undecided > 0 && (co == CompletedCommit || co == OngoingRepair) && lost == 0:
@@ -303,7 +306,7 @@ func Judge(lane LaneSays, salvaged Set, co Coordinated, ranges []Witness) Judgem
 	case undecided > 0 && len(aborted) > 0 && lost == 0:
 		return asAborted()
 	case lost > 0:
-		return Judgement{Unknown, aborted, true}
+		return Judgement{Verdict: Unknown, Aborted: aborted, ByWitness: true}
 	case undecided > 0:
 		return Judgement{Verdict: Waiting}
 	}

@@ -196,7 +196,7 @@ func (w *Writer) Close(clean bool) {
 	if w.client == nil {
 		return
 	}
-	if clean && w.producer != nil && w.producer.Open() {
+	if clean && w.producer != nil && w.producer.Used() {
 		w.client.EndTxn(w.pool.slots[w.pool.open].identity, false, func(kafka.Identity, kafka.Code, error) {})
 	}
 	for _, p := range w.producers {

@@ -1,0 +1,138 @@
+package sink
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/engine/env"
+	"github.com/onefold/onefold/engine/kafka"
+)
+
+// fenceTimeout is the transaction timeout that a fenced id is left with. Nobody opens a transaction with it.
+const fenceTimeout = time.Minute
+
+// FenceOlder initialises every transactional id of an older generation that the last Fenced does not cover, and every one
+// that is open. All ids are asked for on every broker and filtered here: below Kafka 4.1 a pattern is not known and the
+// answer holds the ids of the whole cluster, and an idle, initialised id is Empty and must be fenced too. Ids with
+// undecided tokens are never initialised.
+func FenceOlder(ask Ask, p *Plan, in FenceInput) error {
+	listed := get[IDsListed](ask, ListIDs{})
+	if listed.Err != nil {
+		return fmt.Errorf("list transactional ids: %w", listed.Err)
+	}
+	var older []kafka.ListedTransaction
+	for _, l := range listed.IDs {
+		n, ok := ParseName(l.TransactionalID)
+		if !ok || n.Job != p.Job || n.Salvage || n.Generation >= p.Generation || slices.Contains(p.Protected, l.TransactionalID) {
+			continue
+		}
+		older = append(older, l)
+		if n.Generation <= in.Fenced && !isOpen(l.State) {
+			continue
+		}
+		got := get[Initialised](ask, Initialise{l.TransactionalID, fenceTimeout})
+		if got.Err != nil || got.Code != kafka.OK {
+			return fmt.Errorf("fence %s: %w%s", l.TransactionalID, firstError(got.Err, got.Code), stuckAt(ask, l.TransactionalID))
+		}
+	}
+	if !in.Check || len(older) == 0 {
+		return nil
+	}
+	return checkClosed(ask, p, older)
+}
+
+func isOpen(s kafka.TxnState) bool {
+	return s != kafka.TxnEmpty && s != kafka.TxnCompleteCommit && s != kafka.TxnCompleteAbort
+}
+
+// stuckAt names the partitions that keep an id from being initialised.
+func stuckAt(ask Ask, name string) string {
+	d := get[Described](ask, Describe{[]string{name}})
+	if d.Err != nil || len(d.Transactions[0].Partitions) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (waits for %v)", d.Transactions[0].Partitions)
+}
+
+// checkClosed checks that no output partition has an open transaction of fenced ids. A marker that was dropped is written:
+// nothing that holds a token is among them, so the verdict is abort, unless the coordinator still knows of a commit.
+func checkClosed(ask Ask, p *Plan, older []kafka.ListedTransaction) error {
+	var topics []string
+	for _, s := range p.Sinks {
+		if !slices.Contains(topics, s.Topic) {
+			topics = append(topics, s.Topic)
+		}
+	}
+	listed := get[PartitionsListed](ask, ListPartitions{topics})
+	if listed.Err != nil {
+		return fmt.Errorf("partitions of %v: %w", topics, listed.Err)
+	}
+	var start env.Instant
+	for try := 1; ; try++ {
+		seen := get[Seen](ask, Look{Partitions: listed.Partitions})
+		if try == 1 {
+			start = seen.Now
+		}
+		waits := closeAll(ask, p, older, seen)
+		if waits == "" {
+			return nil
+		}
+		if seen.Now.Sub(start) > p.ConfirmLimit {
+			return fmt.Errorf("after fencing: %s", waits)
+		}
+		ask(Sleep{pauseOf(try), waits})
+	}
+}
+
+// closeAll repairs what fenced ids left open and says what is still to be waited for.
+func closeAll(ask Ask, p *Plan, older []kafka.ListedTransaction, seen Seen) string {
+	if seen.Err != nil {
+		return seen.Err.Error()
+	}
+	waits := ""
+	for _, at := range seen.Producers {
+		if at.Code != kafka.OK {
+			waits = fmt.Sprintf("%v: %v", at.TopicPartition, at.Code)
+		}
+	}
+	for _, l := range older {
+		d := Dropped{}
+		for _, at := range seen.Producers {
+			if _, ok := openAt(at, l.ProducerID); ok {
+				d.Partitions = append(d.Partitions, at)
+			}
+		}
+		if len(d.Partitions) == 0 {
+			continue
+		}
+		waits = fmt.Sprintf("%s is open at %v", l.TransactionalID, d.where())
+		got := get[Described](ask, Describe{[]string{l.TransactionalID}})
+		if got.Err != nil {
+			continue
+		}
+		d.Now = got.Transactions[0]
+		switch d.Now.State {
+		case kafka.TxnOngoing:
+			ask(Initialise{l.TransactionalID, fenceTimeout})
+			continue
+		case kafka.TxnPrepareCommit, kafka.TxnPrepareAbort:
+			continue
+		}
+		// Describe first, the partitions second: what is still open now was dropped.
+		again := get[Seen](ask, Look{Partitions: d.where()})
+		d.Partitions = slices.DeleteFunc(again.Producers, func(at kafka.PartitionProducers) bool {
+			_, ok := openAt(at, l.ProducerID)
+			return !ok
+		})
+		if again.Err != nil || len(d.Partitions) == 0 {
+			continue
+		}
+		d.Item = Item{Commit: d.Now.State == kafka.TxnCompleteCommit}
+		d.Item.Token.TransactionalID, d.Item.Token.ProducerID, d.Item.Token.EndTxnVersion = l.TransactionalID, l.ProducerID, p.Protocol
+		if err := p.Rules.RepairDropped(ask, p, d); err != nil {
+			return err.Error()
+		}
+	}
+	return waits
+}

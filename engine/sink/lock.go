@@ -1,0 +1,122 @@
+package sink
+
+import (
+	"fmt"
+
+	"github.com/onefold/onefold/engine/hook"
+	"github.com/onefold/onefold/engine/id"
+	"github.com/onefold/onefold/engine/kafka"
+)
+
+// LockSalvage initialises the salvage id of each sink, in the order of Plan.Sinks: this fences an older restore and aborts
+// a salvage that was cut short. All evidence is read afterwards.
+//
+// A salvage's own end marker may have been dropped at a partition, and an initialisation alone does not close it. Its
+// verdict is known only before: so each id is described first, and what its last transaction left open is settled with that
+// verdict. The identity that comes back from the initialisation is the only one that may write.
+func LockSalvage(ask Ask, p *Plan) ([]kafka.Identity, error) {
+	locks := make([]kafka.Identity, len(p.Sinks))
+	for i, s := range p.Sinks {
+		name := SalvageID(p.Job, s.Operator)
+		if err := finishSalvage(ask, p, s, name); err != nil {
+			return nil, err
+		}
+		got := get[Initialised](ask, Initialise{name, s.TransactionTimeout})
+		if got.Err != nil || got.Code != kafka.OK {
+			return nil, fmt.Errorf("initialise %s: %w", name, firstError(got.Err, got.Code))
+		}
+		locks[i] = got.Who
+	}
+	ask(Pass{hook.R1SalvageIDInitialised, 0})
+	return locks, nil
+}
+
+// finishSalvage writes the markers that the last ended salvage of a sink has lost.
+func finishSalvage(ask Ask, p *Plan, s Spec, name string) error {
+	for try := 1; ; try++ {
+		d := get[Described](ask, Describe{[]string{name}})
+		if d.Err != nil {
+			return fmt.Errorf("describe %s: %w", name, d.Err)
+		}
+		now := d.Transactions[0]
+		switch now.State {
+		case kafka.TxnCompleteCommit, kafka.TxnCompleteAbort, kafka.TxnPrepareCommit, kafka.TxnPrepareAbort:
+		case kafka.TxnOngoing:
+			if try == 1 {
+				ask(Reach{SalvageRepeated})
+			}
+			return nil
+		default:
+			return nil // never used, or initialised since: an initialisation follows every settled one
+		}
+		listed := get[PartitionsListed](ask, ListPartitions{[]string{s.Topic}})
+		if listed.Err != nil {
+			return fmt.Errorf("partitions of %s: %w", s.Topic, listed.Err)
+		}
+		open, err := openOf(ask, listed.Partitions, s.Operator, now.ProducerID)
+		if err != nil {
+			return err
+		}
+		if len(open.Partitions) == 0 && !open.Lane {
+			return nil
+		}
+		if now.State == kafka.TxnCompleteCommit || now.State == kafka.TxnCompleteAbort {
+			open.Item = Item{Commit: now.State == kafka.TxnCompleteCommit}
+			open.Item.Token.Sink, open.Item.Token.TransactionalID = s.Operator, name
+			open.Item.Token.ProducerID, open.Item.Token.EndTxnVersion = now.ProducerID, p.Protocol
+			open.Now = now
+			if err := p.Rules.RepairDropped(ask, p, open); err != nil {
+				return err
+			}
+		}
+		if try > 20 {
+			return fmt.Errorf("%s: its last transaction is still open at %v", name, open.where())
+		}
+		ask(Sleep{pauseOf(try), "the last salvage of " + string(s.Operator) + " is ending"})
+	}
+}
+
+// openOf finds where a producer id has an open transaction: in partitions, and in the offsets partition of a sink's group.
+func openOf(ask Ask, partitions []id.TopicPartition, sink id.Operator, producer int64) (Dropped, error) {
+	var d Dropped
+	seen := get[Seen](ask, Look{Partitions: partitions})
+	if seen.Err != nil {
+		return d, seen.Err
+	}
+	for _, at := range seen.Producers {
+		if _, ok := openAt(at, producer); ok {
+			d.Partitions = append(d.Partitions, at)
+		}
+	}
+	offsets := get[Seen](ask, LookOffsets{sink})
+	if offsets.Err == nil && len(offsets.Producers) == 1 {
+		_, d.Lane = openAt(offsets.Producers[0], producer)
+	}
+	return d, nil
+}
+
+// openAt is the open transaction of a producer id at a partition.
+func openAt(at kafka.PartitionProducers, producer int64) (kafka.ActiveProducer, bool) {
+	for _, a := range at.Producers {
+		if a.ProducerID == producer && a.OpenFrom >= 0 {
+			return a, true
+		}
+	}
+	return kafka.ActiveProducer{}, false
+}
+
+func (d Dropped) where() []id.TopicPartition {
+	var list []id.TopicPartition
+	for _, p := range d.Partitions {
+		list = append(list, p.TopicPartition)
+	}
+	return list
+}
+
+// firstError is the error, else the code.
+func firstError(err error, code kafka.Code) error {
+	if err != nil {
+		return err
+	}
+	return code.Err()
+}

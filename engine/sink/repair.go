@@ -1,0 +1,68 @@
+package sink
+
+import (
+	"github.com/onefold/onefold/engine/hook"
+	"github.com/onefold/onefold/engine/id"
+	"github.com/onefold/onefold/engine/kafka"
+)
+
+// RepairMarkers writes the end markers that a transaction's partitions never got, with the same verdict. It never
+// initialises: an initialisation, or a timeout after the first add, writes ABORT over committed records.
+//
+// With cluster rights it is one request per partition, without a window and repeatable, with exactly the epochs that the
+// partition shows (a higher coordinator epoch would close the partition to its coordinator). Without, the stuck partitions
+// are added to a small transaction under the identity that Describe shows, which ends at once: two frames in one write, so
+// that a dying sender leaves no half of it. The lane is a repair of its own, since a third frame is lost when a socket
+// closes. The caller repeats it until the check is clean, and then asks the second witness again.
+func RepairMarkers(ask Ask, p *Plan, d Dropped) error {
+	ask(Reach{RepairSent})
+	t := d.Item.Token
+	under := kafka.Identity{TransactionalID: t.TransactionalID, ProducerID: d.Now.ProducerID, ProducerEpoch: d.Now.ProducerEpoch, Protocol: t.EndTxnVersion}
+	var left []id.TopicPartition
+	for _, at := range d.Partitions {
+		if !writeMarker(ask, p, at, t.ProducerID, d.Item.Commit) {
+			left = append(left, at.TopicPartition)
+		}
+	}
+	if len(left) > 0 {
+		ask(RepairPartitions{under, left, d.Item.Commit})
+	}
+	if d.Lane {
+		repairLane(ask, p, d, under)
+	}
+	ask(Pass{hook.C2RepairSent, t.Checkpoint})
+	return nil
+}
+
+// writeMarker writes one marker by hand; false when the cluster does not allow it.
+func writeMarker(ask Ask, p *Plan, at kafka.PartitionProducers, producer int64, commit bool) bool {
+	if p.NoClusterRights {
+		return false
+	}
+	open, ok := openAt(at, producer)
+	if !ok {
+		return true
+	}
+	got := get[Answered](ask, WriteMarker{kafka.MarkerWrite{
+		ProducerID: producer, ProducerEpoch: int16(open.ProducerEpoch), Commit: commit, CoordinatorEpoch: open.CoordinatorEpoch,
+		Partitions: []id.TopicPartition{at.TopicPartition},
+	}})
+	if got.Err == nil && got.Code == kafka.ClusterAuthorization {
+		p.NoClusterRights = true
+		return false
+	}
+	return true
+}
+
+func repairLane(ask Ask, p *Plan, d Dropped, under kafka.Identity) {
+	t := d.Item.Token
+	if !p.NoClusterRights {
+		offsets := get[Seen](ask, LookOffsets{t.Sink})
+		if offsets.Err == nil && len(offsets.Producers) == 1 && offsets.Producers[0].Code == kafka.OK {
+			if writeMarker(ask, p, offsets.Producers[0], t.ProducerID, d.Item.Commit) {
+				return
+			}
+		}
+	}
+	ask(RepairLane{under, t.Sink, d.Item.Commit})
+}

@@ -1,0 +1,164 @@
+package sink
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/onefold/onefold/engine/env"
+	"github.com/onefold/onefold/engine/hook"
+	"github.com/onefold/onefold/engine/id"
+	"github.com/onefold/onefold/engine/joblog"
+	"github.com/onefold/onefold/engine/kafka"
+	"github.com/onefold/onefold/engine/token"
+)
+
+// SurveyTokens judges tokens without acting: coordinator, lane, second witness, and for what is aborted a dry run of the
+// salvage with count and checksum. What it finds decides between going on, stepping back and loud loss before anything is
+// committed. It waits while nothing can be said of a token. The findings are in the order of the tokens.
+func SurveyTokens(ask Ask, p *Plan, tokens []token.Token) ([]Finding, error) {
+	found := make([]Finding, len(tokens))
+	left := make([]int, len(tokens))
+	items := make([]Item, len(tokens))
+	for i, t := range tokens {
+		left[i], items[i] = i, Item{Token: t, Commit: true}
+	}
+	var start env.Instant
+	for try := 1; len(left) > 0; try++ {
+		desc := get[Described](ask, Describe{idsOf(items, left)})
+		seen := get[Seen](ask, Look{partitionsOf(items, left), lanesOf(items, left), true})
+		if try == 1 {
+			start = seen.Now
+		}
+		err := firstErr(desc.Err, seen.Err)
+		if err == nil {
+			places, at := placesOf(items, left)
+			answers := witness(ask, places)
+			var still []int
+			for k, i := range left {
+				found[i] = judgeToken(ask, items[i], find(desc, tokens[i].TransactionalID), seen, places[at[k]:at[k+1]], answers[at[k]:at[k+1]])
+				if found[i].Verdict == Waiting {
+					still = append(still, i)
+				}
+			}
+			left = still
+		}
+		if len(left) == 0 {
+			break
+		}
+		if err == nil {
+			ask(Reach{UnstableWaited})
+			err = fmt.Errorf("nothing can be said yet of %s", tokens[left[0]])
+		}
+		if seen.Now.Sub(start) > p.ConfirmLimit {
+			return nil, err
+		}
+		ask(Sleep{pauseOf(try), err.Error()})
+	}
+	for i := range found {
+		if err := dryRun(ask, &found[i]); err != nil {
+			return nil, err
+		}
+	}
+	ask(Pass{hook.R2Surveyed, 0})
+	return found, nil
+}
+
+// placesOf are the second witness's questions for items, and where those of each item begin.
+func placesOf(items []Item, which []int) ([]Place, []int) {
+	var places []Place
+	at := []int{0}
+	for _, i := range which {
+		t := items[i].Token
+		for _, r := range t.Ranges {
+			places = append(places, Place{id.TopicPartition{Topic: r.Topic, Partition: r.Partition}, t.ProducerID, r.First, r.Last})
+		}
+		at = append(at, len(places))
+	}
+	return places, at
+}
+
+func witness(ask Ask, places []Place) []WitnessAnswer {
+	if len(places) == 0 {
+		return nil
+	}
+	return get[Witnessed](ask, AskWitness{places}).Answers
+}
+
+// judgeToken combines what was seen of one token.
+func judgeToken(ask Ask, item Item, now kafka.Transaction, seen Seen, places []Place, answers []WitnessAnswer) Finding {
+	t := item.Token
+	lane, salvaged := ReadLane(t, laneOf(seen, item))
+	says := make([]Witness, len(answers))
+	for i, a := range answers {
+		says[i] = ReadWitness(places[i].First, a)
+		if says[i] == WitnessUndecided && !a.Unreachable && behindForeign(seen, places[i]) {
+			// An older open transaction of somebody else holds the last stable offset below this range.
+			says[i] = get[MarkerFound](ask, FindMarker{places[i]}).Witness
+		}
+	}
+	f := Finding{Token: t, Judgement: Judge(lane, salvaged, ReadCoordinator(t, now), says), Salvaged: salvaged}
+	if f.ByWitness || f.Verdict == Aborted || f.Verdict == Torn {
+		ask(Reach{WitnessUsed})
+	}
+	switch f.Verdict {
+	case Committed:
+		ask(Reach{ResolveCommitted})
+	case Aborted, Torn:
+		ask(Reach{ResolveAborted})
+	case Pending:
+		f.Unsalvageable = deletedWhileOpen([]Item{item}, seen)
+	case Unknown:
+		for _, r := range t.Ranges {
+			f.Unsalvageable = append(f.Unsalvageable, joblog.LostRange{Token: t, Range: r, Reason: "the evidence is lost: committed or aborted, nobody knows"})
+		}
+	}
+	return f
+}
+
+// behindForeign reports whether a range that reads as undecided is closed by its own producer.
+func behindForeign(seen Seen, at Place) bool {
+	p := producersOf(seen, at.TopicPartition)
+	if p.Code != kafka.OK {
+		return false
+	}
+	open, ok := openAt(p, at.ProducerID)
+	return !ok || open.OpenFrom > at.Last
+}
+
+// dryRun reads back what would be salvaged. A range that is not there in full is not salvageable.
+func dryRun(ask Ask, f *Finding) error {
+	if f.Verdict != Aborted && f.Verdict != Torn {
+		return nil
+	}
+	for _, i := range f.Aborted {
+		r := f.Token.Ranges[i]
+		got := get[RangeRead](ask, ReadRange{f.Token, i})
+		switch {
+		case got.Err != nil:
+			f.Unsalvageable = append(f.Unsalvageable, joblog.LostRange{Token: f.Token, Range: r, Reason: got.Err.Error()})
+		case got.Count != r.Count || got.CRC != r.CRC:
+			f.Unsalvageable = append(f.Unsalvageable, joblog.LostRange{Token: f.Token, Range: r,
+				Reason: fmt.Sprintf("aborted, and only %d of %d records can be read back (crc %08x, want %08x)", got.Count, r.Count, got.CRC, r.CRC)})
+		}
+	}
+	return nil
+}
+
+// salvageable are the aborted ranges that can be written again.
+func (f Finding) salvageable() []int {
+	var list []int
+	for _, i := range f.Aborted {
+		if !slices.ContainsFunc(f.Unsalvageable, func(l joblog.LostRange) bool {
+			r := f.Token.Ranges[i]
+			return l.Range.Topic == r.Topic && l.Range.Partition == r.Partition
+		}) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// visible reports whether readers may have seen something of the token.
+func (f Finding) visible() bool {
+	return f.Verdict == Committed || f.Verdict == Torn || f.Verdict == Unknown
+}
