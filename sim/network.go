@@ -106,6 +106,7 @@ func (w *World) Cut(from, to *Node) { w.cut(from, to, nil) }
 func (w *World) cut(from, to *Node, hit func()) {
 	p := from.way(to)
 	p.cuts = append(p.cuts, hit)
+	defer w.record.back(w.record.current)
 	w.record.entry(w.now, from.index, entryCut, uint64(to.index), uint64(len(p.cuts)), 0, 0)
 	for _, c := range w.net.wires {
 		if c.between(from, to) {
@@ -121,6 +122,7 @@ func (w *World) Mend(from, to *Node) {
 		return
 	}
 	p.cuts = p.cuts[1:]
+	defer w.record.back(w.record.current)
 	w.record.entry(w.now, from.index, entryMend, uint64(to.index), uint64(len(p.cuts)), 0, 0)
 	if len(p.cuts) > 0 {
 		return

@@ -101,6 +101,7 @@ func (n *Node) Start() {
 	n.starts++
 	n.inc = &incarnation{node: n, number: n.starts}
 	n.inc.proc = n.newProcess(n.inc)
+	defer n.w.record.back(n.w.record.current)
 	n.w.record.entry(n.w.now, n.index, entryStart, n.starts, 0, 0, 0)
 	boot, p := n.boot, n.inc.proc
 	if boot != nil {
@@ -160,6 +161,7 @@ func (n *Node) Crash() {
 	inc.dead = true
 	n.paused = false
 	n.pauses++
+	defer n.w.record.back(n.w.record.current)
 	n.w.record.entry(n.w.now, n.index, entryCrash, n.starts, 0, 0, 0)
 	n.w.net.crash(inc)
 	for _, l := range inc.loops {
@@ -184,6 +186,7 @@ func (n *Node) Pause(until env.Instant) {
 	}
 	n.paused = true
 	n.pauses++
+	defer n.w.record.back(n.w.record.current)
 	n.w.record.entry(n.w.now, n.index, entryPause, n.starts, uint64(until), 0, 0)
 	if until != 0 {
 		pause := n.pauses
@@ -202,6 +205,7 @@ func (n *Node) Resume() {
 	}
 	n.paused = false
 	n.pauses++
+	defer n.w.record.back(n.w.record.current)
 	n.w.record.entry(n.w.now, n.index, entryResume, n.starts, 0, 0, 0)
 	n.release()
 	if n.Up() && !n.paused {

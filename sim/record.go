@@ -74,6 +74,9 @@ func (r *record) entry(at env.Instant, node int, k trace.Kind, a, b, c, d uint64
 	r.add(at, node, k, r.current, a, b, c, d)
 }
 
+// back makes an entry before the newest one the cause of what follows.
+func (r *record) back(current uint32) { r.current = current }
+
 func (r *record) hook(at env.Instant, node int, e hook.Event) {
 	r.add(at, node, entryHook, r.current, uint64(e.Point), uint64(e.Generation), uint64(e.Checkpoint), subtaskNumber(e.Subtask))
 }
@@ -110,6 +113,9 @@ func (w *World) Entry(n *Node, k trace.Kind, a, b, c, d uint64) {
 	index := -1
 	if n != nil {
 		index = n.index
+	}
+	if w.running == nil {
+		defer w.record.back(0)
 	}
 	w.record.entry(w.now, index, k, a, b, c, d)
 }
