@@ -26,9 +26,10 @@ type generation struct {
 	store blob.Store
 	log   *joblog.Log
 
-	born  id.Position // tail of the log when this process began
-	first bool        // no generation was claimed by this process before
-	asks  []bool      // savepoints asked for before the coordinator exists; true: and stop
+	owned id.Generation // newest that this process owns; 0: none
+	born  id.Position   // tail of the log when this process began
+	first bool          // no generation was claimed by this process before
+	asks  []bool        // savepoints asked for before the coordinator exists; true: and stop
 
 	number    id.Generation
 	state     joblog.State // after the newest append
@@ -48,7 +49,7 @@ type generation struct {
 // newGeneration begins a generation. It is called on the JobManager's loop, and everything else happens on the new one.
 func newGeneration(j *JobManager, number uint32) *generation {
 	loop := j.p.NewLoop(fmt.Sprintf("jobmanager generation %d", number))
-	r := &generation{j: j, p: j.p, cfg: j.cfg, loop: loop, plan: j.plan, store: j.p.Blob(loop), born: j.born, first: !j.claimed}
+	r := &generation{j: j, p: j.p, cfg: j.cfg, loop: loop, plan: j.plan, store: j.p.Blob(loop), owned: j.owned, born: j.born, first: !j.claimed}
 	r.log = joblog.New(j.p, loop, joblog.Options{Rules: j.cfg.Rules.Log, Keep: j.cfg.LogKeep, Salt: number})
 	r.subtasks = r.plan.Subtasks()
 	for _, a := range j.asks {
@@ -145,6 +146,11 @@ func (r *generation) open() {
 			return
 		}
 		r.state = tail.State
+		if r.owned > 0 && tail.State.Generation > r.owned {
+			// A sleeper that lost its TaskManagers to another JobManager does not claim back.
+			r.broken(fmt.Errorf("%w: generation %d of %s", joblog.ErrSuperseded, tail.State.Generation, tail.Process))
+			return
+		}
 		if err := sameShape(tail.State.Graph, r.cfg.Job); err != nil {
 			r.halt(err)
 			return
