@@ -116,7 +116,10 @@ func (d *Directory) create(k blob.Key, b []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(path); err == nil {
+	if info, err := os.Lstat(path); err == nil {
+		if info.IsDir() {
+			return fmt.Errorf("create %s: other keys begin with it", k)
+		}
 		return d.exists(k, path)
 	}
 	temp := fmt.Sprintf("%s-%d", d.temp, d.last.Add(1))
@@ -159,7 +162,7 @@ func (d *Directory) get(k blob.Key) ([]byte, error) {
 		return nil, err
 	}
 	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	if absent(err) || errors.Is(err, syscall.EISDIR) {
 		return nil, fmt.Errorf("%s: %w", k, blob.ErrNotFound)
 	}
 	if err != nil {
@@ -179,7 +182,7 @@ func (d *Directory) list(prefix blob.Key) ([]blob.Key, error) {
 	var keys []blob.Key
 	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		switch {
-		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		case absent(err):
 			return nil // removed meanwhile, or never there
 		case err != nil:
 			return err
@@ -206,11 +209,10 @@ func (d *Directory) remove(k blob.Key) error {
 	if err != nil {
 		return err
 	}
-	err = os.Remove(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	if info, err := os.Lstat(path); absent(err) || err == nil && info.IsDir() {
 		return nil
 	}
-	if err != nil {
+	if err := os.Remove(path); err != nil && !absent(err) {
 		return fmt.Errorf("delete %s: %w", k, explain(err))
 	}
 	if err := syncDir(filepath.Dir(path)); err != nil {
@@ -222,6 +224,11 @@ func (d *Directory) remove(k blob.Key) error {
 		}
 	}
 	return nil
+}
+
+// absent reports whether nothing is at a path.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 func write(path string, b []byte) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 
 	"github.com/onefold/onefold/engine/env"
@@ -68,7 +69,13 @@ func (o observer) Entry(k trace.Kind, a, b, c, d uint64) {
 	o.log.Log(context.Background(), slog.LevelDebug-4, k.Name(), attrs...)
 }
 
-// Log prints.
+// Log prints. The JobManager's events are logged with their fields already.
 func (o observer) Log(format string, args ...any) {
-	o.log.Info(fmt.Sprintf(format, args...), "process", o.name)
+	l := slog.LevelInfo
+	if strings.HasPrefix(format, "jobmanager ") {
+		l = slog.LevelDebug
+	}
+	if o.enabled(l) {
+		o.log.Log(context.Background(), l, fmt.Sprintf(format, args...), "process", o.name)
+	}
 }
