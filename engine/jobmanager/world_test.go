@@ -38,6 +38,8 @@ type bench struct {
 	commits []token.Token // that reached the fake Kafka
 	mute    bool          // tasks do not ack
 	deaf    bool          // tasks do not react to a cancel
+	failing bool          // tasks fail soon after they run
+	lag     time.Duration // tasks take so long to end
 	refuse  int           // so many commits are refused
 	fatal   []error
 	starts  []task.Spec
@@ -85,17 +87,19 @@ func (fakeSink) New() operator.Sink { panic("tasks are fakes") }
 
 // jm adds a JobManager.
 func (b *bench) jm(name string, standby bool) *sim.Node {
-	return b.w.NewNode(name, func(p *proc.Process) {
-		c := jobmanager.Config{Job: b.job, Parallelism: graph.Parallelism{Default: b.width}, Standby: standby,
-			NewCommitter: func(c jobmanager.CommitterContext) operator.Committer { return &fakeCommitter{b: b, loop: c.Loop} },
-			Checkpoint:   checkpoint.Config{Interval: time.Second, Timeout: 3 * time.Second, Retain: 2},
-			OnEvent:      func(e jobmanager.Event) { b.events = append(b.events, told{name, e}) },
-		}
-		if b.config != nil {
-			b.config(&c)
-		}
-		jobmanager.New(p, c)
-	})
+	return b.w.NewNode(name, func(p *proc.Process) { jobmanager.New(p, b.jmConfig(name, standby)) })
+}
+
+func (b *bench) jmConfig(name string, standby bool) jobmanager.Config {
+	c := jobmanager.Config{Job: b.job, Parallelism: graph.Parallelism{Default: b.width}, Standby: standby,
+		NewCommitter: func(c jobmanager.CommitterContext) operator.Committer { return &fakeCommitter{b: b, loop: c.Loop} },
+		Checkpoint:   checkpoint.Config{Interval: time.Second, Timeout: 3 * time.Second, Retain: 2},
+		OnEvent:      func(e jobmanager.Event) { b.events = append(b.events, told{name, e}) },
+	}
+	if b.config != nil {
+		b.config(&c)
+	}
+	return c
 }
 
 // tm adds a TaskManager that registers with these JobManagers.
@@ -228,10 +232,14 @@ type fakeTask struct {
 	host      task.Host
 	positions []checkpoint.Position
 	tokens    []token.Token
+
+	node                 env.Addr
+	startedAt, stoppedAt env.Instant
+	stopped              bool
 }
 
 func (b *bench) start(p *proc.Process, spec task.Spec, _ *exchange.Exchange, host task.Host) taskmanager.Hosted {
-	f := &fakeTask{b: b, loop: p.NewLoop("task"), spec: spec, host: host}
+	f := &fakeTask{b: b, loop: p.NewLoop("task"), spec: spec, host: host, node: p.Name, startedAt: p.Now()}
 	for _, s := range spec.Splits {
 		f.positions = append(f.positions, checkpoint.Position(s))
 	}
@@ -239,6 +247,9 @@ func (b *bench) start(p *proc.Process, spec task.Spec, _ *exchange.Exchange, hos
 	b.tasks = append(b.tasks, f)
 	f.loop.After(5*time.Millisecond, func() {
 		host.Running(spec.Subtask)
+		if b.failing {
+			f.loop.After(50*time.Millisecond, f.fail)
+		}
 		if b.stop >= 0 {
 			f.loop.After(1500*time.Millisecond, func() { host.InputEnded(spec.Subtask) })
 		}
@@ -249,6 +260,10 @@ func (b *bench) start(p *proc.Process, spec task.Spec, _ *exchange.Exchange, hos
 func (f *fakeTask) Trigger(n id.Checkpoint, _ task.BarrierKind) {
 	f.loop.Post(func() {
 		if f.b.mute {
+			return
+		}
+		if f.b.failing {
+			f.fail()
 			return
 		}
 		for i := range f.positions {
@@ -287,12 +302,22 @@ func (f *fakeTask) Freed(n id.Checkpoint) {
 func (f *fakeTask) Completed(id.Checkpoint) {}
 
 func (f *fakeTask) Cancel() {
-	f.loop.After(time.Millisecond, func() {
+	f.loop.After(f.b.lag+time.Millisecond, func() {
 		if !f.b.deaf {
+			f.end()
 			f.host.Stopped(f.spec.Subtask)
-			f.loop.Close()
 		}
 	})
+}
+
+func (f *fakeTask) end() {
+	f.stopped, f.stoppedAt = true, f.b.w.Now()
+	f.loop.Close()
+}
+
+func (f *fakeTask) fail() {
+	f.end()
+	f.host.Failed(f.spec.Subtask, "out", task.Origin{Source: "source", Partition: 1, Offset: 42}, "boom")
 }
 
 // fakeCommitter commits everything undecided.
