@@ -231,7 +231,7 @@ type Judgement struct {
 // says which of them the lane stands for although their first copies are aborted.
 func Judge(lane LaneSays, salvaged Set, co Coordinated, ranges []Witness) Judgement {
 	var aborted []int
-	committed, undecided, lost := 0, 0, 0
+	committed, undecided := 0, 0
 	for i, w := range ranges {
 		switch {
 		case salvaged.Has(i):
@@ -240,9 +240,7 @@ func Judge(lane LaneSays, salvaged Set, co Coordinated, ranges []Witness) Judgem
 			committed++
 		case w == WitnessAborted:
 			aborted = append(aborted, i)
-		case w == WitnessLost:
-			lost++
-		default:
+		case w == WitnessUndecided:
 			undecided++
 		}
 	}
@@ -285,30 +283,42 @@ func Judge(lane LaneSays, salvaged Set, co Coordinated, ranges []Witness) Judgem
 		}
 		return Judgement{Verdict: Waiting}
 	}
-	// The lane is stable and does not say n: aborted if the witness agrees, else only the witness counts.
+	// The lane is stable and does not say n: aborted if the witness agrees, else only the witness counts; the coordinator's
+	// word decides what the witness cannot see.
 	switch {
 	case len(ranges) == 0 && lane == LaneBefore:
 		return Judgement{Verdict: Aborted, Abort: true}
 	case len(ranges) == 0:
 		return Judgement{Verdict: Committed, ByWitness: true} // a marker without records: nothing can be lost
+	case committed == len(ranges):
+		return asCommitted(true)
 	case len(aborted) == len(ranges):
-		return Judgement{Verdict: Aborted, Aborted: aborted, Abort: true}
-	case undecided > 0 && co == CompletedAbort && lost == 0:
 		return asAborted()
-	case undecided > 0 && (co == CompletedCommit || co == OngoingRepair) && lost == 0:
+	}
+	switch co {
+	case CompletedCommit:
 		return asCommitted(true)
-	case undecided > 0 && co == OngoingOurs:
-		return Judgement{Verdict: Pending, ByWitness: true}
-	case undecided > 0 && co == Preparing:
+	case CompletedAbort:
+		return asAborted()
+	case OngoingRepair:
+		if len(aborted) > 0 {
+			return asAborted()
+		}
+		return asCommitted(true)
+	case OngoingOurs:
+		if undecided > 0 {
+			return Judgement{Verdict: Pending, ByWitness: true}
+		}
+	case Preparing:
 		return Judgement{Verdict: Waiting}
-	case undecided > 0 && committed > 0:
-		return asCommitted(true)
-	case undecided > 0 && len(aborted) > 0 && lost == 0:
+	}
+	switch {
+	case len(aborted) > 0:
 		return asAborted()
-	case lost > 0:
-		return Judgement{Verdict: Unknown, Aborted: aborted, ByWitness: true}
+	case committed > 0:
+		return asCommitted(true)
 	case undecided > 0:
 		return Judgement{Verdict: Waiting}
 	}
-	return asCommitted(true)
+	return Judgement{Verdict: Unknown, ByWitness: true}
 }
