@@ -10,8 +10,10 @@ import (
 )
 
 // toy is a small world in which three nodes pass a ball around, each with timers of its own, while one crashes.
-func toy(seed uint64, walk func() []int) *World {
-	w := New(Options{Seed: seed, KeepTrace: true})
+func toy(seed uint64, walk func() []int) *World { return toyWith(Options{Seed: seed}, walk) }
+
+func toyWith(o Options, walk func() []int) *World {
+	w := New(o)
 	names := []string{"a", "b", "c"}
 	for i, name := range names {
 		next := env.Addr(names[(i+1)%3])
@@ -61,6 +63,14 @@ func TestSameSeedSameTrace(t *testing.T) {
 	}
 	if one.TraceHash() == other.TraceHash() {
 		t.Fatal("two seeds, one trace")
+	}
+}
+
+// If this failed, looking at a failed run would show another one.
+func TestKeepingATraceChangesNothing(t *testing.T) {
+	kept := toyWith(Options{Seed: 1, KeepTrace: true}, sorted)
+	if kept.TraceHash() != toy(1, sorted).TraceHash() || uint64(len(kept.Trace())) != kept.Entries() {
+		t.Fatalf("%d entries, %d kept", kept.Entries(), len(kept.Trace()))
 	}
 }
 
