@@ -16,13 +16,15 @@ type client struct {
 	c     *Cluster
 	node  *sim.Node
 	loop  *sim.Loop
+	class broker.Class
 	conns []*clientConn
 	seed  int32 // the broker that stands for the bootstrap; the next one after a refusal
 }
 
 func newClient(c *Cluster, n *sim.Node, l *sim.Loop, class broker.Class) *client {
-	cl := &client{c: c, node: n, loop: l, conns: make([]*clientConn, len(c.brokers))}
+	cl := &client{c: c, node: n, loop: l, class: class, conns: make([]*clientConn, len(c.brokers))}
 	cl.seed = int32(c.draw(kindBootstrap, n.Key(), uint64(class), 0) % uint64(len(c.brokers)))
+	c.clients = append(c.clients, cl)
 	return cl
 }
 

@@ -29,9 +29,10 @@ type Cluster struct {
 	shards  []*shard
 	nextPID int64
 	history []TxnEvent
+	clients []*client // of loops that were alive when last looked at
 }
 
-// New puts a cluster on a world and starts its brokers.
+// New puts a cluster on a world, where fault plans find it, and starts its brokers. World.BrokerPort is left to the caller.
 func New(w *sim.World, cfg Config) *Cluster {
 	cfg = cfg.withDefaults()
 	cfg.Expensive = cfg.Expensive || w.Checks()
@@ -55,6 +56,8 @@ func New(w *sim.World, cfg Config) *Cluster {
 	for _, b := range c.brokers {
 		b.node.Start()
 	}
+	w.Brokers = planned{c}
+	w.ReportInFlight(c.inFlight)
 	return c
 }
 

@@ -1,0 +1,110 @@
+package simbroker
+
+import (
+	"github.com/onefold/onefold/engine/broker"
+	"github.com/onefold/onefold/sim"
+)
+
+// planned is the cluster as a fault plan strikes it.
+type planned struct{ c *Cluster }
+
+var _ sim.BrokerFaults = planned{}
+
+// MoveCoordinator moves everything that a broker coordinates, transactions and groups, to the next one that can lead. ""
+// is the broker with the most.
+func (p planned) MoveCoordinator(name string) bool {
+	from := -1
+	for i, b := range p.c.brokers {
+		if b.node.Name() == name || name == "" && (from < 0 || p.c.coordinates(i) > p.c.coordinates(from)) {
+			from = i
+		}
+	}
+	if from < 0 {
+		return false
+	}
+	to := p.c.nextAble(from)
+	moved := p.c.MoveCoordinators(from)
+	for _, q := range p.c.offsets {
+		if q.leader == int32(from) && to >= 0 && p.c.moveLeader(q, to) {
+			moved++
+		}
+	}
+	return moved > 0
+}
+
+// coordinates is how many transactional ids a broker coordinates.
+func (c *Cluster) coordinates(broker int) int {
+	n := 0
+	for _, s := range c.shards {
+		if s.leader == int32(broker) {
+			n += len(s.entries)
+		}
+	}
+	return n
+}
+
+// MoveLeader gives a partition to the next broker that can lead.
+func (p planned) MoveLeader(topic string, num int32) bool {
+	q := p.c.find(topic, num)
+	if q == nil || q.leader < 0 {
+		return false
+	}
+	return p.c.moveLeader(q, p.c.nextAble(int(q.leader)))
+}
+
+// DropLeader leaves a partition without a leader until ElectLeader.
+func (p planned) DropLeader(topic string, num int32) bool { return p.c.TakeLeader(topic, num) }
+
+// ElectLeader undoes DropLeader.
+func (p planned) ElectLeader(topic string, num int32) bool {
+	q := p.c.find(topic, num)
+	if q == nil || !q.held {
+		return false
+	}
+	p.c.GiveLeader(topic, num)
+	return true
+}
+
+// inFlight tells whether a node is in the middle of something that involves the cluster: a client waits for an answer
+// (fetches that wait for records aside), a broker coordinates a transaction that is open or being ended.
+func (c *Cluster) inFlight(node string) bool {
+	kept := c.clients[:0]
+	busy := false
+	for _, k := range c.clients {
+		if k.loop.Closed() {
+			continue
+		}
+		kept = append(kept, k)
+		busy = busy || k.class != broker.Fetch && k.node.Name() == node && k.waits()
+	}
+	clear(c.clients[len(kept):])
+	c.clients = kept
+	if busy {
+		return true
+	}
+	for _, s := range c.shards {
+		if s.leader < 0 || c.brokers[s.leader].node.Name() != node {
+			continue
+		}
+		for _, e := range s.entries {
+			if e.pending || e.mem.state == Ongoing {
+				return true
+			}
+		}
+	}
+	for _, p := range c.parts {
+		if p.leader >= 0 && c.brokers[p.leader].node.Name() == node && len(p.log.open) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *client) waits() bool {
+	for _, k := range c.conns {
+		if k != nil && len(k.asked) > 0 {
+			return true
+		}
+	}
+	return false
+}
