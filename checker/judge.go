@@ -203,7 +203,10 @@ func (f *Finding) evidence(format string, args ...any) {
 // settle adds a finding that has evidence; its detail is how many there are, and the first.
 func (j *judge) settle(f *Finding, what string) {
 	if f.Count > 0 {
-		f.Detail = fmt.Sprintf("%s: %d %s; first: %s", f.Place, f.Count, what, f.Evidence[0])
+		f.Detail = fmt.Sprintf("%d %s; first: %s", f.Count, what, f.Evidence[0])
+		if f.Place != "" {
+			f.Detail = f.Place + ": " + f.Detail
+		}
 		j.find(*f)
 	}
 }

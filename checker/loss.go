@@ -86,7 +86,7 @@ func (j *judge) lossesExact() {
 		named, missing := int64(0), int64(0)
 		j.eachLoss(func(_ *Claim, l *LostRange) {
 			if l.Topic == t {
-				named += l.Count
+				named += l.Count - j.fate(l).visible // those are for losses-true
 			}
 		})
 		j.missing(n, &j.truth[n], func(in *Record) {
