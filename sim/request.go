@@ -38,8 +38,11 @@ func (w *World) FaultRequests(f RequestFault) (cancel func()) {
 }
 
 // Intercept is asked by the client side of a broker port for each request that it sends, and says what goes wrong with
-// it. The oldest fault that matches strikes.
+// it. The oldest fault that matches strikes; what a process that is dead or held would send is not struck.
 func (w *World) Intercept(node string, apiKey int16) (Effect, time.Duration) {
+	if r := w.running; r != nil && (r.inc.dead || r.node.paused) {
+		return NoEffect, 0
+	}
 	for i, f := range w.rules.list {
 		if f.Count <= 0 || f.Key >= 0 && f.Key != apiKey || f.Node != "" && f.Node != node {
 			continue

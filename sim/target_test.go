@@ -103,6 +103,31 @@ func TestRequestFaultsStrikeWhatTheyName(t *testing.T) {
 	}
 }
 
+// If this failed, a request of a dead process could be made to arrive by a fault that strikes it.
+func TestRequestsOfTheDeadAreNotStruck(t *testing.T) {
+	w, target := targetWorld()
+	target.Do(faults.Action{Op: faults.LoseReply, Node: "tm1", Request: "any", Count: 5})
+	n := w.Node("tm1")
+	var got []Effect
+	ask := func() {
+		e, _ := w.Intercept("tm1", 0)
+		got = append(got, e)
+	}
+	n.NewLoop("l").Post(func() {
+		ask()
+		n.Pause(0)
+		ask()
+		n.Resume()
+		ask()
+		n.Crash()
+		ask()
+	})
+	w.RunFor(time.Second)
+	if fmt.Sprint(got) != fmt.Sprint([]Effect{LoseReply, NoEffect, LoseReply, NoEffect}) {
+		t.Fatalf("got %v", got)
+	}
+}
+
 // If this failed, a slow operator would be as fast as the others.
 func TestSlowNodesAreSlowAndSaySo(t *testing.T) {
 	w, target := targetWorld()
