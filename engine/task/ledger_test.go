@@ -64,6 +64,7 @@ func (s *ledgerSink) Write(r *operator.Record) error {
 	}
 	c := *r
 	c.Key, c.Value = slices.Clone(r.Key), slices.Clone(r.Value)
+	c.Topic = string(s.ctx.Operator)
 	s.records = append(s.records, c)
 	s.written++
 	if s.l.slow > 0 && s.written%s.l.slow == 0 {

@@ -54,6 +54,7 @@ type rig struct {
 	declined  []string
 	rescale   func(gen id.Generation) graph.Parallelism
 	restarts  int
+	stopped   int
 	count     int // checkpoints completed
 }
 
@@ -331,4 +332,4 @@ func (h *host) Failed(s id.Subtask, by id.Operator, at task.Origin, reason strin
 	h.news(func() { h.r.restart(fmt.Sprintf("%v %s at %v: %s", s, by, at, reason)) })
 }
 
-func (h *host) Stopped(id.Subtask) {}
+func (h *host) Stopped(id.Subtask) { h.r.stopped++ }
