@@ -256,11 +256,7 @@ func (p *Producer) hold(o *outPart, code Code, err error) {
 		p.fail(fmt.Errorf("produce to %s: %w", o.tp, code))
 		return
 	}
-	if err == nil {
-		err = code
-	}
-	if age := p.client.cfg.Process.Now().Sub(o.sealed[0].sealed); age >= p.cfg.DeliveryTimeout {
-		p.fail(fmt.Errorf("produce to %s: not acknowledged within %s: %w", o.tp, p.cfg.DeliveryTimeout, err))
+	if p.overdue(o, code, err) {
 		return
 	}
 	o.held = true
@@ -274,6 +270,19 @@ func (p *Producer) hold(o *outPart, code Code, err error) {
 		}
 	})
 	o.try++
+}
+
+// overdue fails the producer when the first batch of a partition has waited too long.
+func (p *Producer) overdue(o *outPart, code Code, err error) bool {
+	if err == nil {
+		err = code
+	}
+	age := p.client.cfg.Process.Now().Sub(o.sealed[0].sealed)
+	if age < p.cfg.DeliveryTimeout {
+		return false
+	}
+	p.fail(fmt.Errorf("produce to %s: not acknowledged within %s: %w", o.tp, p.cfg.DeliveryTimeout, err))
+	return true
 }
 
 // produceRepeats lists the codes after which the same bytes are sent again. After 7, 13 and 20 they may be in the log
@@ -301,21 +310,27 @@ func (p *Producer) join(parts []*outPart) {
 		tps[i] = o.tp
 	}
 	p.client.AddPartitionsToTxn(p.who, tps, func(_ []PartitionCode, code Code, err error) {
-		p.joining = false
 		if p.dead() {
 			return
 		}
-		for _, o := range parts {
-			if err == nil && code == OK {
-				o.joined, o.try = true, 0
-				continue
+		if err == nil && code == OK {
+			for _, o := range parts {
+				o.joined = true
 			}
-			if err == nil && !produceRepeats(code) {
-				p.fail(fmt.Errorf("add %s to the transaction of %s: %w", o.tp, p.who.TransactionalID, code))
+			p.joining, p.joinTry = false, 0
+			p.pump()
+			return
+		}
+		if err == nil && !produceRepeats(code) {
+			p.fail(fmt.Errorf("add %v to the transaction of %s: %w", tps, p.who.TransactionalID, code))
+			return
+		}
+		for _, o := range parts {
+			if p.overdue(o, code, err) {
 				return
 			}
-			p.hold(o, code, err)
 		}
-		p.pump()
+		p.client.after(p.who.TransactionalID, p.joinTry, func() { p.joining = false; p.pump() })
+		p.joinTry++
 	})
 }

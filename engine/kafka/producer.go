@@ -46,6 +46,7 @@ type Producer struct {
 	full    bool // Full was answered, Wake is owed
 	posted  bool
 	joining bool
+	joinTry int
 	codec   codec
 	err     error
 	closed  bool
