@@ -77,9 +77,10 @@ var timerCases = []testCase{
 			var second env.Timer
 			l.After(5*time.Millisecond, func() { n.add("first stops the second: %v", second.Stop()) })
 			second = l.After(5*time.Millisecond, func() { n.add("second") })
+			l.Spend(20 * time.Millisecond)
 		})
 		x.wait("the first", func() bool { return n.len() >= 1 })
-		x.linger(p, 20*time.Millisecond)
+		x.linger(p, 40*time.Millisecond)
 		n.expect(x, "first stops the second: true")
 	}},
 	{"TheClockNeverGoesBack", func(x *run) {
