@@ -37,7 +37,7 @@ func mix(a, b uint64) uint64 {
 
 // OfUint64 hashes an integer key.
 func OfUint64(k uint64) Hash {
-	return Hash(mix(k^prime2, prime1) >> 32)
+	return Hash(mix(mix(k^prime2, prime1)^prime1, prime2) >> 32)
 }
 
 // OfBytes hashes a key of bytes.
