@@ -104,7 +104,8 @@ func (b *Broker) detached(req kmsg.Request) {
 // a place for it; otherwise the connection ends.
 func (b *Broker) handle(s *serverConn, req kmsg.Request, reply func(kmsg.Response)) {
 	k := req.Key()
-	if k < 0 || int(k) >= len(handlers) || handlers[k] == nil {
+	f, isFetch := req.(*kmsg.FetchRequest)
+	if k < 0 || int(k) >= len(handlers) || handlers[k] == nil && !isFetch {
 		reply(nil)
 		return
 	}
@@ -112,7 +113,7 @@ func (b *Broker) handle(s *serverConn, req kmsg.Request, reply func(kmsg.Respons
 		reply(unsupported(req))
 		return
 	}
-	if f, isFetch := req.(*kmsg.FetchRequest); isFetch {
+	if isFetch {
 		b.fetch(s, f, reply)
 		return
 	}
