@@ -7,7 +7,8 @@ type claims struct {
 	confirmedCount int
 	newest         *Claim // the completion of the newest confirmed checkpoint
 	losses         []*Claim
-	stopped        bool // by the newest loss: nothing was completed or confirmed afterwards
+	stopped        bool   // by the newest loss: nothing was completed or confirmed afterwards
+	lost           []Span // inputs that a loss may be about
 	late           []Span
 }
 
@@ -28,10 +29,33 @@ func (c *claims) fold(h *History) {
 		case Loss:
 			c.stopped = true
 			c.losses = append(c.losses, k)
+			c.lost = append(c.lost, c.inputsOf(h, k)...)
 		case LateDropped:
 			c.late = append(c.late, k.Inputs...)
 		}
 	}
+}
+
+// inputsOf are the inputs that a loss is about. A claim that does not name them is about those between the newest confirmed
+// positions and the positions of the checkpoint that lost.
+func (c *claims) inputsOf(h *History, loss *Claim) []Span {
+	at, ok := c.completed[loss.Checkpoint]
+	if len(loss.Inputs) > 0 || !ok {
+		return loss.Inputs
+	}
+	var spans []Span
+	for _, to := range h.Claims[at].Positions {
+		from := int64(0)
+		if c.newest != nil {
+			for _, p := range c.newest.Positions {
+				if p.Topic == to.Topic && p.Partition == to.Partition {
+					from = p.Offset
+				}
+			}
+		}
+		spans = append(spans, Span{to.Topic, to.Partition, from, to.Offset})
+	}
+	return spans
 }
 
 // identity is Kafka's name of one transaction: ids are initialised anew before each use, so the pair names one.

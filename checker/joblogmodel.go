@@ -16,39 +16,40 @@ type slot struct {
 type slotPhase uint8
 
 const (
-	slotAbsent slotPhase = iota
+	slotAbsent slotPhase = iota // never written, or truncated
 	slotTaken
-	slotDeleted // truncated: nobody appends here again
 )
 
+// anyNonce is that of an entry written before the run: whatever a reader finds.
+const anyNonce = 0
+
 // jobLogModel is one position of a log that is appended to by creating absent entries. Calls whose outcome is unknown
-// take effect when they can; one that never did takes its place after all others.
-var jobLogModel = porcupine.Model{
-	Partition: byPosition,
-	Init:      func() any { return slot{} },
-	Step: func(state, input, _ any) (bool, any) {
-		s, op := state.(slot), input.(*LogOperation)
-		return s.step(op)
-	},
+// take effect when they can; one that never did takes its place after all others. A store creates at a truncated position,
+// too: what is wrong is to go on afterwards, and logStrays says so.
+func jobLogModel(first slot) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return first },
+		Step: func(state, input, _ any) (bool, any) {
+			return state.(slot).step(input.(*LogOperation))
+		},
+	}
 }
 
 func (s slot) step(op *LogOperation) (bool, slot) {
-	free, missing := s.phase == slotAbsent, s.phase != slotTaken
+	free := s.phase != slotTaken
 	switch {
 	case op.Kind == LogCreate && op.Result == LogDone:
 		return free, slot{slotTaken, op.Nonce}
 	case op.Kind == LogCreate && op.Result == LogExists:
-		return s.phase == slotTaken, s
+		return !free, s
 	case op.Kind == LogCreate && op.Result == LogUnknown && free:
 		return true, slot{slotTaken, op.Nonce}
 	case op.Kind == LogRead && op.Result == LogDone:
-		return s.phase == slotTaken && s.nonce == op.Nonce, s
+		return !free && (s.nonce == op.Nonce || s.nonce == anyNonce), s
 	case op.Kind == LogRead && op.Result == LogMissing:
-		return missing, s
-	case op.Kind == LogDelete && op.Result == LogDone:
-		return true, slot{phase: slotDeleted}
-	case op.Kind == LogDelete && op.Result == LogUnknown && !free:
-		return true, slot{phase: slotDeleted}
+		return free, s
+	case op.Kind == LogDelete && (op.Result == LogDone || op.Result == LogUnknown):
+		return true, slot{phase: slotAbsent}
 	}
 	return true, s
 }
@@ -81,12 +82,14 @@ func partitionBy(history []porcupine.Operation, compare func(a, b any) int) (out
 	return out
 }
 
-// jobLogLinearizable: the job log is a linearizable log, position by position, and without holes.
+// jobLogLinearizable: the job log is a linearizable log, position by position, without holes, and whoever finds itself
+// below its floor stops.
 func (j *judge) jobLogLinearizable() {
 	if len(j.h.JobLog) == 0 {
 		return
 	}
 	j.compared.Operations += len(j.h.JobLog)
+	lowest := uint64(math.MaxUint64) // what lies below was there before the run
 	ops := make([]porcupine.Operation, len(j.h.JobLog))
 	for i := range j.h.JobLog {
 		op := &j.h.JobLog[i]
@@ -94,19 +97,28 @@ func (j *judge) jobLogLinearizable() {
 		if op.Result == LogUnknown {
 			ops[i].Return = math.MaxInt64
 		}
+		if op.Kind == LogCreate && (op.Result == LogDone || op.Result == LogUnknown) {
+			lowest = min(lowest, op.Position)
+		}
 	}
 	f := Finding{Place: "job log"}
 	for _, part := range byPosition(ops) {
-		if !porcupine.CheckOperations(jobLogModel, part) {
-			f.evidence("position %d: %d calls have no order that a log allows", part[0].Input.(*LogOperation).Position, len(part))
+		first := slot{}
+		position := part[0].Input.(*LogOperation).Position
+		if position < lowest {
+			first = slot{slotTaken, anyNonce}
+		}
+		if !porcupine.CheckOperations(jobLogModel(first), part) {
+			f.evidence("position %d: %d calls have no order that a log allows", position, len(part))
 		}
 	}
-	j.logHoles(&f)
+	j.logHoles(&f, lowest)
+	j.logStrays(&f)
 	j.settle(&f, "places where the job log is no linearizable log")
 }
 
 // logHoles: an entry is created only after the one before it was.
-func (j *judge) logHoles(f *Finding) {
+func (j *judge) logHoles(f *Finding, lowest uint64) {
 	first := map[uint64]int64{} // position -> when an entry could be there first; looked up only
 	for i := range j.h.JobLog {
 		op := &j.h.JobLog[i]
@@ -117,11 +129,36 @@ func (j *judge) logHoles(f *Finding) {
 	}
 	for i := range j.h.JobLog {
 		op := &j.h.JobLog[i]
-		if op.Kind != LogCreate || op.Result != LogDone || op.Position == 0 {
+		if op.Kind != LogCreate || op.Result != LogDone || op.Position <= lowest {
 			continue
 		}
 		if at, ok := first[op.Position-1]; !ok || at > op.Return {
 			f.evidence("position %d was appended when there was nothing at %d", op.Position, op.Position-1)
+		}
+	}
+}
+
+// logStrays: a client that appended where the log had been truncated does not go on from there. It may append at the tail
+// later, when it has read on and claimed again.
+func (j *judge) logStrays(f *Finding) {
+	deleted := map[uint64]int64{} // position -> when its deletion was done; looked up only
+	for i := range j.h.JobLog {
+		if op := &j.h.JobLog[i]; op.Kind == LogDelete && op.Result == LogDone {
+			if at, ok := deleted[op.Position]; !ok || op.Return < at {
+				deleted[op.Position] = op.Return
+			}
+		}
+	}
+	for i := range j.h.JobLog {
+		op := &j.h.JobLog[i]
+		if at, ok := deleted[op.Position]; !ok || op.Kind != LogCreate || op.Result != LogDone || op.Call <= at {
+			continue
+		}
+		for k := range j.h.JobLog {
+			if later := &j.h.JobLog[k]; later.Kind == LogCreate && later.Client == op.Client && later.Call > op.Return && later.Position == op.Position+1 {
+				f.evidence("client %d appended at %d, which had been truncated, and went on at %d", op.Client, op.Position, later.Position)
+				break
+			}
 		}
 	}
 }

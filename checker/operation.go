@@ -1,7 +1,7 @@
 package checker
 
-// LogOperation is one call to the job log, as its caller saw it: an append that found itself below the floor of a truncated
-// log was not done, whatever it left in the store.
+// LogOperation is one call to the store of the job log, as its caller saw it. Client is one incarnation of a writer: a
+// process that starts again is another.
 type LogOperation struct {
 	Client   int
 	Call     int64 // nanoseconds

@@ -37,14 +37,7 @@ func within(spans []Span, in *Record) bool {
 
 func (j *judge) late(in *Record) bool { return within(j.claims.late, in) }
 
-func (j *judge) lost(in *Record) bool {
-	for _, c := range j.claims.losses {
-		if within(c.Inputs, in) {
-			return true
-		}
-	}
-	return false
-}
+func (j *judge) lost(in *Record) bool { return within(j.claims.lost, in) }
 
 // missing calls with for every input that has to be named by the output and is not in the tally.
 func (j *judge) missing(output int, t *tally, with func(in *Record)) {
