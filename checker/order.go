@@ -53,7 +53,8 @@ func (n *namer) input(s Source) int32 {
 	return o
 }
 
-// keyOrder: within one output partition the outputs of a key name the inputs of each input partition in their order.
+// keyOrder: within one output partition the inputs of one key and input partition are named in their order. The key is
+// the input's: a job that gathers many keys into one output keeps no order between them.
 func (j *judge) keyOrder() {
 	if j.opts.AtLeastOnce {
 		return
@@ -78,7 +79,11 @@ func (j *judge) keyOrder() {
 						continue
 					}
 					in := j.input(o)
-					m := seen.at(int64(r.Key)*parts + int64(j.part(in.Topic, in.Partition)))
+					key := in.Key
+					if key < 0 {
+						key = r.Key
+					}
+					m := seen.at(int64(key)*parts + int64(j.part(in.Topic, in.Partition)))
 					if m.stamp == stamp && m.value > in.Offset {
 						f.evidence("%s names %s after %s", j.describeRead(r), j.describeInput(in), j.describeRead(&j.h.Reads[m.read]))
 					}
