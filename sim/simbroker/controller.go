@@ -1,6 +1,10 @@
 package simbroker
 
-import "github.com/onefold/onefold/sim"
+import (
+	"time"
+
+	"github.com/onefold/onefold/sim"
+)
 
 // brokerDied is what follows the death of a process: what it had in memory is gone at once, but the controller notices
 // only when its session has run out.
@@ -16,9 +20,9 @@ func (c *Cluster) brokerDied(b *Broker, incarnation uint64) {
 		}
 	}
 	c.w.Loop().After(c.span(c.cfg.Session, kindSession, b.node.Key(), incarnation, 0), func() {
-		if b.node.Incarnation() == incarnation && b.led {
+		if b.node.Incarnation() == incarnation {
 			c.fenceBroker(b)
-			c.failOver(b)
+			c.failOver()
 		}
 	})
 }
@@ -40,7 +44,7 @@ func (c *Cluster) fenceBroker(b *Broker) {
 }
 
 // failOver gives the coordinator partitions that nobody leads to other brokers after a while.
-func (c *Cluster) failOver(b *Broker) {
+func (c *Cluster) failOver() {
 	for _, s := range c.shards {
 		if s.leader < 0 {
 			d := c.span(c.cfg.FailOver, kindFailOver, uint64(s.ix), s.term, 0)
@@ -82,7 +86,7 @@ func (c *Cluster) adoptShard(s *shard, to *Broker) {
 }
 
 func (c *Cluster) adoptOffsets(p *partition, to *Broker) {
-	if p.leader >= 0 || p.deleted {
+	if p.leader >= 0 || p.deleted || p.held {
 		return
 	}
 	if to == nil {
@@ -98,18 +102,30 @@ func (c *Cluster) adoptOffsets(p *partition, to *Broker) {
 // led: between the two its partitions have no leader, however short it was away.
 func (c *Cluster) brokerStarted(b *Broker, incarnation uint64) {
 	if incarnation == 1 {
-		c.register(b)
+		c.registerCoordinators(b)
+		c.registerData(b)
 		return
 	}
 	c.fenceBroker(b)
 	c.w.Loop().After(c.span(c.cfg.Registration, kindRegistration, b.node.Key(), incarnation, 0), func() {
-		if b.node.Incarnation() == incarnation && b.up() {
-			c.register(b)
+		if b.node.Incarnation() != incarnation || !b.up() {
+			return
 		}
+		c.registerCoordinators(b)
+		lag := time.Duration(0)
+		if v := c.draw(kindDataLag, b.node.Key(), incarnation, 0); v&3 == 0 {
+			lag = sim.Between(v, 0, 2*c.cfg.Registration.Max)
+		}
+		c.w.Loop().After(lag, func() {
+			if b.node.Incarnation() == incarnation && b.led {
+				c.registerData(b)
+			}
+		})
 	})
 }
 
-func (c *Cluster) register(b *Broker) {
+// registerCoordinators gives a started broker what it coordinated, and what nobody does.
+func (c *Cluster) registerCoordinators(b *Broker) {
 	b.led = true
 	for _, s := range c.shards {
 		switch {
@@ -119,13 +135,23 @@ func (c *Cluster) register(b *Broker) {
 			c.adoptShard(s, b)
 		}
 	}
-	for _, p := range c.parts {
+	for _, p := range c.offsets {
 		switch {
-		case p.deleted || p.held:
-		case p.leader == b.id && p.group != nil && !p.group.loaded:
+		case p.held:
+		case p.leader == b.id && !p.group.loaded:
 			p.group.load()
-		case p.leader < 0 && (p.home == b.id || p.group != nil):
+		case p.leader < 0:
 			p.home = b.id
+			p.lead(b.id)
+		}
+	}
+}
+
+// registerData gives a started broker the partitions that are on its disk. Sometimes that comes after its coordinators
+// have loaded, and decided transactions are then driven to their end while partitions have no leader.
+func (c *Cluster) registerData(b *Broker) {
+	for _, p := range c.parts {
+		if !p.deleted && !p.held && p.leader < 0 && p.home == b.id {
 			p.lead(b.id)
 		}
 	}
@@ -198,6 +224,8 @@ func (c *Cluster) GiveLeader(topic string, num int32) {
 	p.held = false
 	if b := c.brokers[p.home]; b.led && b.up() {
 		p.lead(b.id)
+	} else if p.group != nil {
+		c.adoptOffsets(p, nil)
 	}
 }
 

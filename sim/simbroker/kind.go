@@ -19,6 +19,7 @@ const (
 	kindFailOver                                      // when a coordinator partition moves: partition, term
 	kindNewLeader                                     // where to: partition, term
 	kindRegistration                                  // when a started broker leads again: broker, incarnation
+	kindDataLag                                       // whether its data partitions come later: broker, incarnation
 	kindVisible                                       // when a broker sees a partition: partition, broker
 	kindAwait                                         // when a waiting marker notices a leader: partition, leader epoch
 	kindTopicID                                       // the id of a topic: its number

@@ -125,7 +125,8 @@ func (s *shard) decide(e *txnEntry, next txnRecord, then func(code int16)) {
 		}
 		s.c.hook(s.broker(), hook.K10EndTxnDurable, e)
 		if s.over(term) {
-			return // the process died in the hook
+			then(notCoordinator) // moved in the hook; a process that died there says nothing any more
+			return
 		}
 		then(ok)
 		s.sendMarkers(e)

@@ -123,7 +123,8 @@ func (l *log) records(from, limit int64) []Logged {
 // whose transaction was committed, or that are in none. It is computed from the markers in the log alone.
 func (c *Cluster) ReadCommitted(topic string, num int32) []Logged {
 	p := c.mustFind(topic, num)
-	all := p.log.records(p.log.start, p.log.stable())
+	all := p.log.records(p.log.start, p.log.hw) // a marker may lie above what it decides
+	stable := p.log.stable()
 	verdict := map[int64]bool{} // by producer id, looking back from the end
 	kept := make([]Logged, 0, len(all))
 	for i := len(all) - 1; i >= 0; i-- {
@@ -131,7 +132,7 @@ func (c *Cluster) ReadCommitted(topic string, num int32) []Logged {
 		switch {
 		case r.Control:
 			verdict[r.ProducerID] = r.Commit
-		case !r.Txn || verdict[r.ProducerID]:
+		case r.Offset < stable && (!r.Txn || verdict[r.ProducerID]):
 			kept = append(kept, *r)
 		}
 	}
