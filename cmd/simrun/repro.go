@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/faults"
+	"github.com/onefold/onefold/faults/shrink"
+	"github.com/onefold/onefold/scenarios"
+)
+
+func (a *app) repro() *cobra.Command {
+	var trace bool
+	c := &cobra.Command{
+		Use:   "repro FILE",
+		Short: "Repeat a plan, or a failure's folder; exit 1 if a verdict against it comes again",
+		Example: `  simrun repro reports/out/payments-42
+  simrun repro scenarios/testdata/dropped-marker.plan --trace`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, err := readPlan(args[0])
+			if err != nil {
+				return err
+			}
+			return a.one(p, scenarios.Options{KeepTrace: trace})
+		},
+	}
+	c.Flags().BoolVar(&trace, "trace", false, "print the trace")
+	return c
+}
+
+// signature runs a plan and returns what makes its failure the same as another; "" when it passes or cannot run.
+func signature(p faults.Plan) string {
+	r, err := scenarios.Run(p, scenarios.Options{})
+	if err != nil || r.Report.Verdict == checker.Clean {
+		return ""
+	}
+	return r.Report.Signature()
+}
+
+func (a *app) shrink() *cobra.Command {
+	var out string
+	var runs int
+	c := &cobra.Command{
+		Use:   "shrink FILE",
+		Short: "Make a failing plan smaller while the same failure stands",
+		Example: `  simrun shrink reports/out/payments-42
+  simrun shrink my.plan --out smaller.plan`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := positive("runs", runs); err != nil {
+				return err
+			}
+			p, err := readPlan(args[0])
+			if err != nil {
+				return err
+			}
+			p.Expect = nil
+			want := signature(p)
+			if want == "" {
+				return fmt.Errorf("%s: the run is CLEAN, so there is nothing to shrink", args[0])
+			}
+			fmt.Fprintf(a.err, "holding %s\n", want)
+			r, err := shrink.Shrink(p, want, signature, shrink.Options{MaxRuns: runs, Progress: func(p faults.Plan, runs int) {
+				fmt.Fprintf(a.err, "  after %d runs: %d faults\n", runs, len(p.Faults))
+			}})
+			if err != nil {
+				return err
+			}
+			if out != "" {
+				if err := writeWhole(out, r.Plan.String()); err != nil {
+					return err
+				}
+			}
+			if a.json {
+				return a.document(map[string]any{"plan": r.Plan.String(), "faults": len(r.Plan.Faults), "runs": r.Runs, "minimal": r.Minimal, "signature": want})
+			}
+			a.printf("%s", r.Plan)
+			fmt.Fprintf(a.err, "%d faults after %d runs, minimal: %v\n", len(r.Plan.Faults), r.Runs, r.Minimal)
+			if out != "" {
+				fmt.Fprintf(a.err, "again:  simrun repro %s\n", out)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "also write the plan to a file")
+	c.Flags().IntVar(&runs, "runs", 300, "at most so many runs")
+	return c
+}
+
+// writeWhole writes a file whole or not at all.
+func writeWhole(file, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(file), ".simrun-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if _, err := f.WriteString(text); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), file)
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/onefold/onefold/engine/probe"
+	"github.com/onefold/onefold/faults"
+	"github.com/onefold/onefold/scenarios"
+	"github.com/onefold/onefold/scenarios/controls"
+)
+
+// verdict is a single run as a JSON document.
+type verdict struct {
+	Scenario       string   `json:"scenario"`
+	Seed           uint64   `json:"seed"`
+	Engine         string   `json:"engine"`
+	Verdict        string   `json:"verdict"`
+	Expected       bool     `json:"expected"`
+	Findings       any      `json:"findings,omitempty"`
+	Compared       any      `json:"compared"`
+	VirtualSeconds float64  `json:"virtualSeconds"`
+	Seconds        float64  `json:"seconds"`
+	Entries        uint64   `json:"entries"`
+	TraceHash      string   `json:"traceHash"`
+	Faults         []string `json:"faults"`
+	Events         []string `json:"events,omitempty"`
+	Probes         []string `json:"probes,omitempty"`
+	Plan           string   `json:"plan"`
+}
+
+func (a *app) runOne() *cobra.Command {
+	var seed uint64
+	var file, engine string
+	var trace, fast bool
+	c := &cobra.Command{
+		Use:   "run SCENARIO",
+		Short: "One seed of a scenario, with what happened",
+		Example: `  simrun run payments --seed 7
+  simrun run fraud                              the worked trace of the documentation
+  simrun run payments --seed 7 --trace          every entry of the trace
+  simrun run payments --plan my.plan            the faults of a file instead of the seed's`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, ok := scenarios.Find(args[0])
+			if !ok {
+				return fmt.Errorf("there is no scenario %q; `simrun list` shows all", args[0])
+			}
+			if s.Golden != "" && !cmd.Flags().Changed("seed") && file == "" && engine == "" {
+				s, _ = scenarios.Find(s.Golden)
+			}
+			if _, ok := controls.Find(engine); !ok {
+				return fmt.Errorf("there is no engine %q; `simrun list` shows all", engine)
+			}
+			plan, err := scenarios.PlanOf(s, seed, engine)
+			if err != nil {
+				return err
+			}
+			if file != "" {
+				read, err := readPlan(file)
+				if err != nil {
+					return err
+				}
+				read.Scenario = s.Name
+				if cmd.Flags().Changed("seed") {
+					read.Seed = seed
+				}
+				plan = read
+			}
+			return a.one(plan, scenarios.Options{Fast: fast, KeepTrace: trace})
+		},
+	}
+	c.Flags().Uint64Var(&seed, "seed", 1, "seed of the world and of its faults")
+	c.Flags().StringVar(&file, "plan", "", "take the faults from a plan file")
+	c.Flags().StringVar(&engine, "engine", "", "a known-bad engine instead of the sound one")
+	c.Flags().BoolVar(&trace, "trace", false, "print the trace")
+	c.Flags().BoolVar(&fast, "fast", false, "without expensive checks")
+	return c
+}
+
+func readPlan(file string) (faults.Plan, error) {
+	if st, err := os.Stat(file); err == nil && st.IsDir() {
+		for _, name := range []string{"shrunk.plan", "plan"} {
+			if _, err := os.Stat(file + "/" + name); err == nil {
+				return readPlan(file + "/" + name)
+			}
+		}
+		return faults.Plan{}, fmt.Errorf("%s: a folder without a plan; want a plan file, or a failure's folder that a campaign wrote", file)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return faults.Plan{}, err
+	}
+	p, err := faults.Parse(string(text))
+	if err != nil {
+		return p, fmt.Errorf("%s:%w", file, err)
+	}
+	return p, nil
+}
+
+// one runs a plan and prints what happened.
+func (a *app) one(p faults.Plan, o scenarios.Options) error {
+	begin := time.Now()
+	r, err := scenarios.Run(p, o)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		err = a.document(verdictOf(r, time.Since(begin)))
+	} else {
+		err = a.tell(r, o, time.Since(begin))
+	}
+	if err == nil && r.Wrong {
+		return errAgainst
+	}
+	return err
+}
+
+func verdictOf(r *scenarios.Result, took time.Duration) verdict {
+	v := verdict{Scenario: r.Plan.Scenario, Seed: r.Plan.Seed, Engine: r.Plan.Engine, Verdict: r.Report.Verdict.String(), Expected: !r.Wrong,
+		Findings: r.Report.Findings, Compared: r.Report.Compared, VirtualSeconds: r.Virtual.Seconds(), Seconds: took.Seconds(),
+		Entries: r.Entries, TraceHash: fmt.Sprintf("%016x", r.Hash), Events: r.Events, Plan: r.Plan.String()}
+	for i, f := range r.Plan.Faults {
+		v.Faults = append(v.Faults, f.String()+": "+outcome(r.Outcomes[i]))
+	}
+	for _, p := range r.Probes {
+		v.Probes = append(v.Probes, probe.Name(p))
+	}
+	return v
+}
+
+func outcome(o faults.Outcome) string {
+	switch {
+	case !o.Fired:
+		return "its moment never came"
+	case !o.Struck:
+		return fmt.Sprintf("at %v, hit nothing", o.At)
+	default:
+		return fmt.Sprintf("at %v after %v, struck", o.At, o.Hook)
+	}
+}
+
+func (a *app) tell(r *scenarios.Result, o scenarios.Options, took time.Duration) error {
+	if o.KeepTrace {
+		if err := r.World.Sim.WriteTrace(a.out, true); err != nil {
+			return err
+		}
+		a.printf("\n")
+	}
+	a.printf("%s seed %d, engine %s\n", r.Plan.Scenario, r.Plan.Seed, r.Plan.Engine)
+	for i, f := range r.Plan.Faults {
+		a.printf("  fault    %s: %s\n", f, outcome(r.Outcomes[i]))
+	}
+	for _, e := range r.Events {
+		a.printf("  job      %s\n", e)
+	}
+	c := r.Report.Compared
+	a.printf("  judged   %d records, %d epochs, %d transactions; %v virtual in %v, %d trace entries, hash %016x\n",
+		c.Records, c.Epochs, c.Transactions, r.Virtual.Round(time.Millisecond), took.Round(time.Millisecond), r.Entries, r.Hash)
+	if r.World != nil && r.World.Story != "" {
+		a.printf("%s", r.World.Story)
+	}
+	for _, f := range r.Report.Findings {
+		a.printf("  %-8s %s: %s\n", f.Verdict, f.Property, f.Detail)
+		for _, line := range f.Evidence {
+			a.printf("             %s\n", line)
+		}
+	}
+	a.printf("%s\n", r.Report.Verdict)
+	if r.Wrong {
+		a.printf("\nagain, with every step:  simrun run %s --seed %d%s --trace\n", r.Plan.Scenario, r.Plan.Seed, engineFlag(r.Plan))
+	}
+	return nil
+}
+
+func engineFlag(p faults.Plan) string {
+	if p.Engine == "" || p.Engine == "sound" {
+		return ""
+	}
+	return " --engine " + strings.TrimSpace(p.Engine)
+}

@@ -1,0 +1,221 @@
+package scenarios
+
+import (
+	"encoding/json"
+
+	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/engine/blob"
+	"github.com/onefold/onefold/engine/checkpoint"
+	"github.com/onefold/onefold/engine/env"
+	"github.com/onefold/onefold/engine/joblog"
+	"github.com/onefold/onefold/engine/token"
+	"github.com/onefold/onefold/sim"
+)
+
+// logRecorder watches calls to the job log's objects: a history for the linearizable model, and the entries as claims.
+type logRecorder struct {
+	w       *World
+	clients int
+	ops     []checker.LogOperation
+}
+
+func (r *logRecorder) attach(w *World) {
+	r.w = w
+	inner := w.Sim.BlobPort
+	w.Sim.BlobPort = func(n *sim.Node, l env.Loop) blob.Store {
+		r.clients++
+		return &watchedStore{Store: inner(n, l), r: r, client: r.clients}
+	}
+}
+
+// watchedStore is a store whose calls on the job log are recorded.
+type watchedStore struct {
+	blob.Store
+	r      *logRecorder
+	client int
+}
+
+const never = 1 << 62
+
+func (r *logRecorder) call(client int, kind checker.LogKind, k blob.Key) *checker.LogOperation {
+	p, ok := joblog.ParseKey(k)
+	if !ok {
+		return nil
+	}
+	r.ops = append(r.ops, checker.LogOperation{Client: client, Call: int64(r.w.Sim.Now()), Return: never, Kind: kind,
+		Position: uint64(p), Result: checker.LogUnknown})
+	return &r.ops[len(r.ops)-1]
+}
+
+// finish notes the answer to call number i.
+func (r *logRecorder) finish(i int, nonce uint64, result checker.LogResult) {
+	r.ops[i].Return, r.ops[i].Result = int64(r.w.Sim.Now()), result
+	if nonce != 0 {
+		r.ops[i].Nonce = nonce
+	}
+}
+
+// nonceOf tells entries apart: their checksum, since one writer writes many entries under one nonce.
+func nonceOf(object []byte) uint64 {
+	const prime = 0x100000001b3
+	h := uint64(0xcbf29ce484222325)
+	for _, b := range object {
+		h = (h ^ uint64(b)) * prime
+	}
+	return h | 1
+}
+
+func (s *watchedStore) Create(k blob.Key, b []byte, done func(error)) {
+	op := s.r.call(s.client, checker.LogCreate, k)
+	if op == nil {
+		s.Store.Create(k, b, done)
+		return
+	}
+	op.Nonce = nonceOf(b)
+	i := len(s.r.ops) - 1
+	s.Store.Create(k, b, func(err error) {
+		switch {
+		case err == nil:
+			s.r.finish(i, 0, checker.LogDone)
+		case isExists(err):
+			s.r.finish(i, 0, checker.LogExists)
+		}
+		done(err)
+	})
+}
+
+func (s *watchedStore) Get(k blob.Key, done func([]byte, error)) {
+	op := s.r.call(s.client, checker.LogRead, k)
+	if op == nil {
+		s.Store.Get(k, done)
+		return
+	}
+	i := len(s.r.ops) - 1
+	s.Store.Get(k, func(b []byte, err error) {
+		switch {
+		case err == nil:
+			s.r.finish(i, nonceOf(b), checker.LogDone)
+		case isNotFound(err):
+			s.r.finish(i, 0, checker.LogMissing)
+		}
+		done(b, err)
+	})
+}
+
+func (s *watchedStore) Delete(k blob.Key, done func(error)) {
+	op := s.r.call(s.client, checker.LogDelete, k)
+	if op == nil {
+		s.Store.Delete(k, done)
+		return
+	}
+	i := len(s.r.ops) - 1
+	s.Store.Delete(k, func(err error) {
+		if err == nil {
+			s.r.finish(i, 0, checker.LogDone)
+		}
+		done(err)
+	})
+}
+
+// claims turns the job log, as it is in the end, into what the engine claims.
+func (w *World) claims() {
+	for _, op := range w.log.ops {
+		if op.Kind == checker.LogRead && op.Result == checker.LogUnknown {
+			continue // a read without an answer says nothing
+		}
+		w.History.JobLog = append(w.History.JobLog, op)
+	}
+	for _, k := range w.Store.Keys(joblog.Prefix) {
+		object, _ := w.Store.Peek(k)
+		if e, ok := decodeEntry(k, object); ok {
+			w.claim(e)
+		}
+	}
+}
+
+func decodeEntry(k blob.Key, object []byte) (joblog.Entry, bool) {
+	document, err := joblog.Unseal(k, object)
+	if err != nil {
+		return joblog.Entry{}, false
+	}
+	var e joblog.Entry
+	return e, json.Unmarshal(document, &e) == nil
+}
+
+func (w *World) claim(e joblog.Entry) {
+	c := checker.Claim{Generation: uint64(e.Generation), Checkpoint: uint64(e.Checkpoint), Reason: e.Reason}
+	switch e.Kind {
+	case joblog.Claimed:
+		c.Kind, c.Generation = checker.GenerationClaimed, uint64(e.Position)
+	case joblog.Completed:
+		c.Kind, c.Checkpoint = checker.CheckpointCompleted, uint64(e.Ref.Checkpoint)
+		c.Positions = w.positions(e.Ref.Manifest)
+		for _, t := range e.Tokens {
+			c.Transactions = append(c.Transactions, checker.Transaction{Sink: string(t.Sink), Subtask: t.Subtask,
+				ProducerID: t.ProducerID, ProducerEpoch: t.ProducerEpoch, State: "completed"})
+		}
+	case joblog.Confirmed:
+		c.Kind = checker.CheckpointConfirmed
+	case joblog.Abandoned:
+		c.Kind = checker.CheckpointAbandoned
+	case joblog.Rewound:
+		c.Kind = checker.RewoundTo
+	case joblog.Lost:
+		c.Kind, c.Checkpoint = checker.Loss, uint64(e.Loss.Checkpoint)
+		for _, l := range e.Loss.Items {
+			c.Lost = append(c.Lost, w.lostRange(l.Token, l.Range))
+		}
+	case joblog.Stopped:
+		if !e.Ended {
+			return
+		}
+		c.Kind = checker.Ended
+	default:
+		return
+	}
+	w.History.Claims = append(w.History.Claims, c)
+}
+
+func (w *World) lostRange(t token.Token, r token.Range) checker.LostRange {
+	return checker.LostRange{Topic: w.History.TopicIndex(r.Topic), Partition: r.Partition, First: r.First, Last: r.Last, Count: r.Count,
+		ProducerID: t.ProducerID, ProducerEpoch: t.ProducerEpoch}
+}
+
+// positions are those of a checkpoint's manifest; none when it has been released.
+func (w *World) positions(k blob.Key) []checker.Position {
+	m, ok := w.manifest(k)
+	if !ok {
+		return nil
+	}
+	var out []checker.Position
+	for _, s := range m.Subtasks {
+		for _, o := range s.Operators {
+			for _, p := range o.Positions {
+				out = append(out, checker.Position{Topic: w.History.TopicIndex(p.Topic), Partition: p.Partition, Offset: p.Position})
+			}
+		}
+	}
+	return out
+}
+
+func (w *World) manifest(k blob.Key) (checkpoint.Manifest, bool) {
+	var m checkpoint.Manifest
+	object, ok := w.Store.Peek(k)
+	if !ok {
+		return m, false
+	}
+	document, err := joblog.Unseal(k, object)
+	return m, err == nil && json.Unmarshal(document, &m) == nil
+}
+
+// newest is the fold of the job log in its newest entry.
+func (w *World) newest() (joblog.State, bool) {
+	keys := w.Store.Keys(joblog.Prefix)
+	if len(keys) == 0 {
+		return joblog.State{}, false
+	}
+	k := keys[len(keys)-1]
+	object, _ := w.Store.Peek(k)
+	e, ok := decodeEntry(k, object)
+	return e.State, ok
+}

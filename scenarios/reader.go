@@ -1,0 +1,124 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/engine/env"
+	"github.com/onefold/onefold/sim/simbroker"
+)
+
+const readEvery = time.Second
+
+// reader is the judge's eye: it follows the logs of all topics, learns each record's outcome from the control records that
+// follow it, and keeps what a read_committed reader sees at each moment it looks.
+type reader struct {
+	partitions []*followed
+	id         int16
+}
+
+// followed is one partition under observation.
+type followed struct {
+	topic     int16
+	name      string
+	partition int32
+	output    bool
+	scanned   int64 // next offset to look at
+	shown     int   // index into records: all before were shown to the reader, or are not for it
+	records   []int // indexes into History.Records, by offset
+	undecided []int // indexes into History.Records of open transactions
+}
+
+// follow starts the reader.
+func (w *World) follow() {
+	w.reader.id = w.History.AddReader("read_committed", true)
+	for i, t := range w.History.Topics {
+		for p := range t.Partitions {
+			w.reader.partitions = append(w.reader.partitions, &followed{topic: int16(i), name: t.Name, partition: p, output: t.Role == checker.Output,
+				scanned: w.Cluster.Bounds(t.Name, p).Start})
+		}
+	}
+	w.Sim.At(env.Instant(readEvery), w.lookAgain)
+}
+
+func (w *World) lookAgain() {
+	w.look()
+	w.Sim.At(w.Sim.Now().Add(readEvery), w.lookAgain)
+}
+
+// look reads what is new in every partition.
+func (w *World) look() {
+	for _, f := range w.reader.partitions {
+		for _, r := range w.Cluster.Scan(f.name, f.partition, f.scanned) {
+			w.scan(f, &r)
+			f.scanned = r.Offset + 1
+		}
+		if f.output {
+			w.show(f)
+		}
+	}
+}
+
+// scan puts one record of a log into the history.
+func (w *World) scan(f *followed, r *simbroker.Logged) {
+	h := w.History
+	if r.Control {
+		h.Controls = append(h.Controls, checker.Control{Topic: f.topic, Partition: f.partition, Offset: r.Offset,
+			ProducerID: r.ProducerID, ProducerEpoch: r.Epoch, Commit: r.Commit})
+		open := f.undecided[:0]
+		for _, i := range f.undecided {
+			if h.Records[i].ProducerID != r.ProducerID {
+				open = append(open, i)
+				continue
+			}
+			h.Records[i].Outcome = checker.Aborted
+			if r.Commit {
+				h.Records[i].Outcome = checker.Committed
+			}
+		}
+		f.undecided = open
+		return
+	}
+	i := len(h.Records)
+	h.Records = append(h.Records, checker.Record{Topic: f.topic, Partition: f.partition, Offset: r.Offset, Outcome: checker.Plain,
+		ProducerID: r.ProducerID, ProducerEpoch: r.Epoch, Event: h.Decode(w.Oracle, f.topic, r.Record.Key, r.Record.Value)})
+	if r.Txn {
+		h.Records[i].Outcome = checker.Open
+		f.undecided = append(f.undecided, i)
+	}
+	f.records = append(f.records, i)
+}
+
+// show lets the reader see what has become stable. A reader of an engine that is configured to read uncommitted sees all.
+func (w *World) show(f *followed) {
+	h, stable := w.History, w.Cluster.Bounds(f.name, f.partition).Stable
+	if w.Engine.Uncommitted {
+		stable = w.Cluster.Bounds(f.name, f.partition).High
+	}
+	for f.shown < len(f.records) {
+		r := &h.Records[f.records[f.shown]]
+		if r.Offset >= stable {
+			return
+		}
+		f.shown++
+		if r.Outcome == checker.Plain || r.Outcome == checker.Committed || w.Engine.Uncommitted {
+			h.Reads = append(h.Reads, checker.Read{Reader: w.reader.id, Topic: f.topic, Partition: f.partition, Offset: r.Offset,
+				At: int64(w.Sim.Now()), Event: r.Event})
+		}
+	}
+}
+
+// truth puts what the broker knows at the end into the history.
+func (w *World) truth() {
+	h := w.History
+	for _, f := range w.reader.partitions {
+		b := w.Cluster.Bounds(f.name, f.partition)
+		h.Partitions = append(h.Partitions, checker.Partition{Topic: f.topic, Partition: f.partition, Start: b.Start, Stable: b.Stable, High: b.High})
+	}
+	for _, o := range w.Cluster.OpenTransactions() {
+		if t := h.TopicIndex(o.Topic); t >= 0 {
+			h.Transactions = append(h.Transactions, checker.OpenTransaction{Topic: t, Partition: o.Partition, ProducerID: o.ProducerID,
+				ProducerEpoch: o.Epoch, First: o.First})
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/engine/blob"
+	"github.com/onefold/onefold/engine/env"
+	"github.com/onefold/onefold/engine/operator"
+	"github.com/onefold/onefold/faults"
+	"github.com/onefold/onefold/scenarios/controls"
+	"github.com/onefold/onefold/sim"
+)
+
+func isExists(err error) bool   { return errors.Is(err, blob.ErrExists) }
+func isNotFound(err error) bool { return errors.Is(err, blob.ErrNotFound) }
+
+// Options of a run.
+type Options struct {
+	Fast      bool // without expensive checks
+	KeepTrace bool
+}
+
+// Result is what became of a run.
+type Result struct {
+	Plan     faults.Plan
+	Report   checker.Report
+	Outcomes []faults.Outcome // of the plan's faults, in its order
+	Probes   []int            // reached
+	Hash     uint64           // of the trace
+	Entries  uint64           // of the trace
+	Virtual  time.Duration
+	Events   []string // what the JobManagers told, one line each
+	Wrong    bool     // the verdict is not one that the plan expects
+	World    *World
+}
+
+// PlanOf expands a seed into the plan of a scenario.
+func PlanOf(s Scenario, seed uint64, engine string) (faults.Plan, error) {
+	if s.Script != "" {
+		p, err := faults.Parse(s.Script)
+		p.Seed = seed
+		return p, err
+	}
+	e, _ := controls.Find(engine)
+	shape := defaultShape()
+	for _, world := range [][]faults.Setting{s.World, e.World} {
+		if err := shape.apply(world); err != nil {
+			return faults.Plan{}, err
+		}
+	}
+	w, err := newWorld(faults.Plan{Scenario: s.Name, Seed: seed, Engine: engine, World: settingsOf(shape)}, Options{Fast: true})
+	if err != nil {
+		return faults.Plan{}, err
+	}
+	defer w.Sim.Close()
+	params := faults.Params{
+		Scenario: s.Name, Seed: seed, World: settingsOf(shape), Engine: e.Name, Nodes: w.Sim.Target().Nodes(),
+		Burn: shape.Burn, Checkpoints: int(shape.Burn / shape.Interval),
+		TransactionTimeout: shape.TransactionTimeout + shape.Scan, Off: s.Off,
+	}
+	for _, t := range w.Job.Outputs {
+		for p := range shape.Partitions {
+			params.Partitions = append(params.Partitions, faults.PartitionName{Topic: t, Partition: int32(p)})
+		}
+	}
+	p := faults.Swarm(func(kind, a, b, c uint64) uint64 { return sim.Hash(seed, env.Kind(kind), a, b, c) }, params)
+	for _, line := range e.Favour {
+		f, err := faults.ParseFault(line)
+		if err != nil {
+			return p, fmt.Errorf("engine %s favours %q: %w", e.Name, line, err)
+		}
+		p.Faults = append(p.Faults, f)
+	}
+	return p, nil
+}
+
+// Run repeats a run from its plan. The error is about the plan; a verdict is never an error.
+func Run(p faults.Plan, o Options) (*Result, error) {
+	w, err := newWorld(p, o)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Sim.Close()
+	w.run()
+	return w.judge(), nil
+}
+
+// run burns, heals and settles.
+func (w *World) run() {
+	w.follow()
+	w.generate()
+	w.Nemesis.Arm()
+	w.Sim.Run(env.Instant(w.Shape.Burn))
+	w.heal()
+	limit := env.Instant(w.Shape.Burn + w.bound())
+	for w.Sim.Now() < limit && w.Sim.Failure() == nil {
+		if w.waitsFor() == "" {
+			break
+		}
+		w.Sim.RunFor(500 * time.Millisecond)
+	}
+	w.look()
+}
+
+// heal ends the burn: all faults end, and what is down comes back.
+func (w *World) heal() {
+	w.Nemesis.Heal()
+	w.Sim.MendAll()
+	for _, n := range w.Sim.Nodes() {
+		n.Resume()
+		n.Start()
+	}
+}
+
+// bound is how long a healed world may take to settle.
+func (w *World) bound() time.Duration {
+	restarts := time.Duration(len(w.Plan.Faults) + 3)
+	return w.Shape.TransactionTimeout + w.Shape.Scan + (toleratedFailures+2)*(w.Shape.Interval+w.Shape.CheckpointTimeout) + restarts*(backoffMax+heartbeatTimeout) + 30*time.Second
+}
+
+// waitsFor says what a healed world still waits for; "" when it has settled: every input is below a confirmed position and
+// nothing is open, or the job has stopped for good.
+func (w *World) waitsFor() string {
+	if w.ended != "" || w.lost {
+		return ""
+	}
+	if !w.generated.ended || w.generated.open > 0 {
+		return "input that is still being written"
+	}
+	state, ok := w.newest()
+	if !ok {
+		return "a job log"
+	}
+	if state.Completed == nil {
+		return "a first checkpoint"
+	}
+	if len(state.Undecided) > 0 {
+		return fmt.Sprintf("the decision of %d transactions, first %v", len(state.Undecided), state.Undecided[0])
+	}
+	if wait := w.behind(state.Completed.Manifest); wait != "" {
+		return wait
+	}
+	if settled, wait := w.Cluster.Settled(); !settled {
+		return wait
+	}
+	return ""
+}
+
+// behind says which input the newest completed checkpoint does not cover.
+func (w *World) behind(manifest blob.Key) string {
+	positions := w.positions(manifest)
+	for i, t := range w.History.Topics {
+		if t.Role != checker.Input {
+			continue
+		}
+		for p := range t.Partitions {
+			at, end := int64(-1), w.Cluster.Bounds(t.Name, p).Stable
+			for _, x := range positions {
+				if x.Topic == int16(i) && x.Partition == p {
+					at = x.Offset
+				}
+			}
+			if at < end {
+				return fmt.Sprintf("a checkpoint with %s/%d at %d; the newest has %d", t.Name, p, end, at)
+			}
+		}
+	}
+	return ""
+}
+
+// judge fills the history and hands it to the checker.
+func (w *World) judge() *Result {
+	h := w.History
+	w.truth()
+	w.claims()
+	wait := w.waitsFor()
+	h.Run.Settled, h.Run.Waits = wait == "", wait
+	if f := w.Sim.Failure(); f != nil {
+		h.Run.Panic = f.Error()
+	}
+	r := &Result{Plan: w.Plan, Outcomes: w.Nemesis.Outcomes(), Probes: w.Sim.Reached(), Hash: w.Sim.TraceHash(), Entries: w.Sim.Entries(),
+		Virtual: time.Duration(w.Sim.Now()), Events: w.events, World: w}
+	r.Report = checker.Check(h, w.Oracle, checker.Options{
+		Complete:    wait == "" && !w.lost,
+		AtLeastOnce: w.Scenario.Guarantee == operator.AtLeastOnce,
+		AtMostOnce:  w.Scenario.Guarantee == operator.AtMostOnce,
+	})
+	r.Wrong = !w.expected(r.Report.Verdict)
+	return r
+}
+
+// expected reports whether a verdict is what the plan, or else the scenario, expects.
+func (w *World) expected(v checker.Verdict) bool {
+	if len(w.Plan.Expect) > 0 {
+		for _, e := range w.Plan.Expect {
+			if strings.EqualFold(e, v.String()) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, e := range w.Scenario.Expect {
+		if e == v {
+			return true
+		}
+	}
+	if len(w.Scenario.Expect) > 0 {
+		return false
+	}
+	return v == checker.Clean || v == checker.LoudLoss && w.Scenario.LossAllowed
+}

@@ -1,0 +1,86 @@
+// Package scenarios puts the engine on a simulated world, strikes it by a plan, and has the outcome judged.
+//
+// A scenario is a situation: a job, the shape of the world, and where its faults come from. Run repeats one from a plan alone;
+// PlanOf expands a seed into a plan. Package campaign runs thousands.
+package scenarios
+
+import (
+	"time"
+
+	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/engine/operator"
+	"github.com/onefold/onefold/faults"
+)
+
+// Scenario is one situation.
+type Scenario struct {
+	Name string
+	Doc  string
+	Job  string // of the catalogue of jobs
+	// World are the settings that differ from the defaults, as in a plan.
+	World []faults.Setting
+	// Script is the plan of a scripted scenario; empty: a swarm.
+	Script string
+	// Golden is the scenario that stands for this one when no seed is given.
+	Golden string
+	// Guarantee of the job.
+	Guarantee operator.Guarantee
+	// LossAllowed: LOUD-LOSS is an expected outcome.
+	LossAllowed bool
+	// Expect are the verdicts of a scripted contrast; empty: CLEAN.
+	Expect []checker.Verdict
+	// Off are kinds of faults that the swarm must not draw.
+	Off []faults.Kind
+	// Prepare changes a world before it starts.
+	Prepare func(*World)
+	// Campaign: part of a campaign that names no scenario.
+	Campaign bool
+}
+
+// Shape is the settings of a world.
+type Shape struct {
+	TaskManagers, JobManagers, Brokers int
+	Slots                              int
+	Partitions, Records, Accounts      int
+	Parallelism                        int
+	Profile                            string
+	Burn                               time.Duration // how long records come and faults begin
+	Interval, CheckpointTimeout        time.Duration
+	TransactionTimeout, Scan           time.Duration
+	Budget                             int           // records per poll and batch at most
+	Cost                               time.Duration // handling time of a record
+}
+
+// Defaults of a world: the payments world of the benchmarks.
+func defaultShape() Shape {
+	return Shape{
+		TaskManagers: 3, JobManagers: 2, Brokers: 3, Slots: 1, Partitions: 4, Records: 6000, Accounts: 200, Parallelism: 3,
+		Profile: "k44", Burn: 60 * time.Second, Interval: 2 * time.Second, CheckpointTimeout: 6 * time.Second,
+		TransactionTimeout: 60 * time.Second, Scan: 2 * time.Second, Budget: 8, Cost: 20 * time.Microsecond,
+	}
+}
+
+// Catalogue lists all scenarios, the swarms of the campaign first.
+func Catalogue() []Scenario {
+	return []Scenario{
+		{Name: "payments", Doc: "running totals by account: 3 TaskManagers, a standby JobManager, 3 brokers", Job: "payments", Campaign: true},
+		{Name: "fraud", Doc: "two keyed stages in a row, windows by event time", Job: "fraud", Campaign: true,
+			World: []faults.Setting{{Key: "partitions", Value: "2"}, {Key: "parallelism", Value: "2"}, {Key: "taskmanagers", Value: "2"}, {Key: "records", Value: "3000"}}},
+		{Name: "ledger", Doc: "two sources into one operator, two sinks, three exchanges", Job: "ledger", Campaign: true,
+			World: []faults.Setting{{Key: "records", Value: "3000"}, {Key: "partitions", Value: "2"}, {Key: "parallelism", Value: "2"}, {Key: "taskmanagers", Value: "2"}}},
+		{Name: "copy", Doc: "the smallest line: source to sink, no state, no exchange", Job: "copy", Campaign: false,
+			World: []faults.Setting{{Key: "records", Value: "2000"}, {Key: "partitions", Value: "2"}, {Key: "parallelism", Value: "1"}, {Key: "taskmanagers", Value: "1"}, {Key: "jobmanagers", Value: "1"}}},
+		{Name: "at-least-once", Doc: "payments without transactions: replay repeats, nothing is lost", Job: "payments", Guarantee: operator.AtLeastOnce},
+		{Name: "at-most-once", Doc: "payments with positions recorded before processing: replay skips, nothing repeats", Job: "payments", Guarantee: operator.AtMostOnce},
+	}
+}
+
+// Find is the scenario of that name.
+func Find(name string) (Scenario, bool) {
+	for _, s := range Catalogue() {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Scenario{}, false
+}

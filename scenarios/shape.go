@@ -1,0 +1,121 @@
+package scenarios
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/onefold/onefold/faults"
+	"github.com/onefold/onefold/sim/simbroker"
+)
+
+// setting is one key of a plan's world line.
+type setting struct {
+	key  string
+	get  func(*Shape) string
+	set  func(*Shape, string) error
+	hint string
+}
+
+func whole(key string, least, most int, of func(*Shape) *int) setting {
+	hint := fmt.Sprintf("a whole number from %d to %d", least, most)
+	return setting{key: key, hint: hint,
+		get: func(s *Shape) string { return strconv.Itoa(*of(s)) },
+		set: func(s *Shape, v string) error {
+			n, err := strconv.Atoi(v)
+			if err != nil || n < least || n > most {
+				return fmt.Errorf("want %s", hint)
+			}
+			*of(s) = n
+			return nil
+		}}
+}
+
+func duration(key string, least, most time.Duration, of func(*Shape) *time.Duration) setting {
+	hint := fmt.Sprintf("a duration from %v to %v", least, most)
+	return setting{key: key, hint: hint,
+		get: func(s *Shape) string { return of(s).String() },
+		set: func(s *Shape, v string) error {
+			d, err := time.ParseDuration(v)
+			if err != nil || d < least || d > most {
+				return fmt.Errorf("want %s", hint)
+			}
+			*of(s) = d
+			return nil
+		}}
+}
+
+var settings = []setting{
+	whole("taskmanagers", 1, 16, func(s *Shape) *int { return &s.TaskManagers }),
+	whole("jobmanagers", 1, 4, func(s *Shape) *int { return &s.JobManagers }),
+	whole("brokers", 1, 9, func(s *Shape) *int { return &s.Brokers }),
+	whole("slots", 1, 16, func(s *Shape) *int { return &s.Slots }),
+	whole("partitions", 1, 64, func(s *Shape) *int { return &s.Partitions }),
+	whole("records", 1, 10_000_000, func(s *Shape) *int { return &s.Records }),
+	whole("accounts", 1, 1_000_000, func(s *Shape) *int { return &s.Accounts }),
+	whole("parallelism", 1, 64, func(s *Shape) *int { return &s.Parallelism }),
+	whole("budget", 1, 1024, func(s *Shape) *int { return &s.Budget }),
+	duration("burn", time.Second, 24*time.Hour, func(s *Shape) *time.Duration { return &s.Burn }),
+	duration("interval", 100*time.Millisecond, time.Hour, func(s *Shape) *time.Duration { return &s.Interval }),
+	duration("checkpoint-timeout", 100*time.Millisecond, time.Hour, func(s *Shape) *time.Duration { return &s.CheckpointTimeout }),
+	duration("transaction-timeout", time.Second, time.Hour, func(s *Shape) *time.Duration { return &s.TransactionTimeout }),
+	duration("scan", 10*time.Millisecond, time.Hour, func(s *Shape) *time.Duration { return &s.Scan }),
+	duration("cost", 0, time.Second, func(s *Shape) *time.Duration { return &s.Cost }),
+	{key: "profile", hint: "one of " + strings.Join(simbroker.ProfileNames(), ", "),
+		get: func(s *Shape) string { return s.Profile },
+		set: func(s *Shape, v string) error {
+			if _, ok := simbroker.ProfileOf(v); !ok {
+				return fmt.Errorf("want one of %s, perhaps with -tv0 or -tv1", strings.Join(simbroker.ProfileNames(), ", "))
+			}
+			s.Profile = v
+			return nil
+		}},
+}
+
+// apply changes a shape by settings; the error names the setting and what it may be.
+func (s *Shape) apply(world []faults.Setting) error {
+	for _, w := range world {
+		known := false
+		for _, k := range settings {
+			if k.key == w.Key {
+				known = true
+				if err := k.set(s, w.Value); err != nil {
+					return fmt.Errorf("world setting %s=%s: %w", w.Key, w.Value, err)
+				}
+			}
+		}
+		if !known {
+			return fmt.Errorf("world setting %s=%s: there is no such setting; there are %s", w.Key, w.Value, settingNames())
+		}
+	}
+	if s.TaskManagers*s.Slots < s.Parallelism {
+		return fmt.Errorf("world: %d taskmanagers with %d slots are fewer slots than parallelism %d needs", s.TaskManagers, s.Slots, s.Parallelism)
+	}
+	return nil
+}
+
+func settingNames() string {
+	names := make([]string, len(settings))
+	for i, k := range settings {
+		names[i] = k.key
+	}
+	return strings.Join(names, ", ")
+}
+
+// settingsOf are the settings that a plan needs to repeat a world: all that differ from the defaults, and the main ones.
+func settingsOf(s Shape) []faults.Setting {
+	d := defaultShape()
+	var out []faults.Setting
+	for _, k := range settings {
+		switch k.key {
+		case "taskmanagers", "brokers", "partitions", "records", "profile":
+		default:
+			if k.get(&s) == k.get(&d) {
+				continue
+			}
+		}
+		out = append(out, faults.Setting{Key: k.key, Value: k.get(&s)})
+	}
+	return out
+}

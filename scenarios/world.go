@@ -1,0 +1,203 @@
+package scenarios
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/engine/checkpoint"
+	"github.com/onefold/onefold/engine/env"
+	"github.com/onefold/onefold/engine/graph"
+	"github.com/onefold/onefold/engine/hook"
+	"github.com/onefold/onefold/engine/jobmanager"
+	"github.com/onefold/onefold/engine/operator"
+	"github.com/onefold/onefold/engine/proc"
+	"github.com/onefold/onefold/engine/sink"
+	"github.com/onefold/onefold/engine/task"
+	"github.com/onefold/onefold/engine/taskmanager"
+	"github.com/onefold/onefold/faults"
+	"github.com/onefold/onefold/scenarios/controls"
+	"github.com/onefold/onefold/scenarios/jobs"
+	"github.com/onefold/onefold/scenarios/jobs/option"
+	"github.com/onefold/onefold/scenarios/oracle"
+	"github.com/onefold/onefold/sim"
+	"github.com/onefold/onefold/sim/simblob"
+	"github.com/onefold/onefold/sim/simbroker"
+)
+
+// Timing of the engine in the simulated world; the budget that follows from it stays below the transaction timeout.
+const (
+	heartbeatInterval = time.Second
+	heartbeatTimeout  = 4 * time.Second
+	backoffMax        = 5 * time.Second
+	toleratedFailures = 2
+	generatorBegins   = time.Second
+)
+
+// World is one scenario on a simulated world, ready to run.
+type World struct {
+	Sim      *sim.World
+	Cluster  *simbroker.Cluster
+	Store    *simblob.Store
+	Nemesis  *faults.Nemesis
+	Scenario Scenario
+	Engine   controls.Engine
+	Plan     faults.Plan
+	Shape    Shape
+	Job      jobs.Spec
+	Graph    *graph.Job
+	Oracle   checker.Oracle
+	History  *checker.History
+
+	// Story is a scripted scenario's account of itself, in lines.
+	Story string
+
+	start      int64 // first offset of every partition
+	jobOptions option.Options
+	generated  generator
+	reader     reader
+	log        logRecorder
+	ended      string // the job stopped for good: why
+	lost       bool
+	events     []string
+}
+
+// newWorld assembles a world from a plan. Its errors are the user's: what is wrong with the plan.
+func newWorld(p faults.Plan, o Options) (*World, error) {
+	s, ok := Find(p.Scenario)
+	if !ok {
+		return nil, fmt.Errorf("there is no scenario %q; `simrun list` shows all", p.Scenario)
+	}
+	e, ok := controls.Find(p.Engine)
+	if !ok {
+		return nil, fmt.Errorf("there is no engine %q; \"sound\" is the one that users get, `simrun list` shows the known-bad ones", p.Engine)
+	}
+	w := &World{Scenario: s, Engine: e, Plan: p, Shape: defaultShape(), History: checker.NewHistory()}
+	for _, world := range [][]faults.Setting{s.World, e.World, p.World} {
+		if err := w.Shape.apply(world); err != nil {
+			return nil, err
+		}
+	}
+	w.Job, _ = jobs.Find(s.Job)
+	w.Oracle, _ = oracle.Find(s.Job)
+	w.Sim = sim.New(sim.Options{Seed: p.Seed, Checks: !o.Fast, KeepTrace: o.KeepTrace})
+	profile, _ := simbroker.ProfileOf(w.Shape.Profile)
+	w.Store = simblob.New(w.Sim)
+	w.log.attach(w)
+	w.Cluster = simbroker.New(w.Sim, simbroker.Config{Brokers: w.Shape.Brokers, Profile: profile, ScanInterval: w.Shape.Scan})
+	w.Sim.BrokerPort = w.Cluster.Requests
+	w.topics()
+	w.buildJob()
+	w.processes()
+	if s.Prepare != nil {
+		s.Prepare(w)
+	}
+	n, err := faults.NewNemesis(p, w.Sim.Target())
+	if err != nil {
+		return nil, err
+	}
+	w.Nemesis = n
+	w.Sim.OnHook(func(node string, e hook.Event) {
+		n.Passed(faults.Passed{Node: node, Hook: faults.Hook(e.Point), Generation: uint64(e.Generation),
+			Checkpoint: uint64(e.Checkpoint), Vertex: int32(e.Subtask.Vertex), Subtask: e.Subtask.Index})
+	})
+	return w, nil
+}
+
+// topics makes the job's topics and puts them into the history, inputs first: oracles count on that order.
+func (w *World) topics() {
+	for _, t := range w.Job.Inputs {
+		w.Cluster.CreateTopic(simbroker.TopicSpec{Name: t, Partitions: w.Shape.Partitions, Start: w.start})
+		w.History.AddTopic(t, checker.Input, int32(w.Shape.Partitions))
+	}
+	for _, t := range w.Job.Outputs {
+		w.Cluster.CreateTopic(simbroker.TopicSpec{Name: t, Partitions: w.Shape.Partitions, Start: w.start})
+		w.History.AddTopic(t, checker.Output, int32(w.Shape.Partitions))
+	}
+}
+
+func (w *World) buildJob() {
+	w.jobOptions = option.Options{
+		Guarantee: w.Scenario.Guarantee, TransactionTimeout: w.Shape.TransactionTimeout, ToleratedFailures: toleratedFailures,
+		DeliveryTimeout: 20 * time.Second,
+	}
+	if w.Engine.Effects {
+		w.jobOptions.Effect = func(topic string, partition int32, offset int64) {
+			w.History.Effects = append(w.History.Effects, checker.Effect{Name: "operator",
+				Source: checker.Source{Topic: w.History.TopicIndex(topic), Partition: partition, Offset: offset}})
+		}
+	}
+	if w.Engine.Job != nil {
+		w.Engine.Job(&w.jobOptions)
+	}
+	w.Graph = w.Job.Build(w.jobOptions)
+}
+
+func (w *World) parallelism() graph.Parallelism {
+	return graph.Parallelism{Default: int32(w.Shape.Parallelism)}
+}
+
+// processes makes the nodes of the engine: jm1 (and standbys), tm1 and so on.
+func (w *World) processes() {
+	var managers []env.Addr
+	for i := range w.Shape.JobManagers {
+		managers = append(managers, env.Addr(fmt.Sprintf("jm%d", i+1)))
+	}
+	for i := range managers {
+		standby := i > 0
+		w.Sim.NewNode(string(managers[i]), func(p *proc.Process) { jobmanager.New(p, w.jobManager(p, standby)) }).Start()
+	}
+	for i := range w.Shape.TaskManagers {
+		name := fmt.Sprintf("tm%d", i+1)
+		w.Sim.NewNode(name, func(p *proc.Process) { taskmanager.New(p, w.taskManager(name, managers)) }).Start()
+	}
+}
+
+func (w *World) jobManager(p *proc.Process, standby bool) jobmanager.Config {
+	c := jobmanager.Config{
+		Job: w.Graph, Parallelism: w.parallelism(), Standby: standby || p.Nonce == 0,
+		Checkpoint:        checkpoint.Config{Interval: w.Shape.Interval, Timeout: w.Shape.CheckpointTimeout, Tolerated: toleratedFailures},
+		HeartbeatInterval: heartbeatInterval, HeartbeatTimeout: heartbeatTimeout, BackoffMax: backoffMax,
+		OnEvent: func(e jobmanager.Event) { w.event(string(p.Name), e) },
+	}
+	// A JobManager that comes back must not fight the one that took over: all wait while another is active.
+	c.Standby = w.Shape.JobManagers > 1
+	if w.Scenario.Guarantee == operator.ExactlyOnce {
+		c.NewCommitter = w.committer
+	}
+	if w.Engine.JobManager != nil {
+		w.Engine.JobManager(&c)
+	}
+	return c
+}
+
+func (w *World) committer(x jobmanager.CommitterContext) operator.Committer {
+	c := sink.CommitterConfig{Process: x.Process, Loop: x.Loop, Job: x.Job, Generation: x.Generation, AcceptLoss: x.AcceptLoss,
+		Sinks: sink.SpecsOf(x.Plan), ConfirmTimeout: 30 * time.Second}
+	if w.Engine.Committer != nil {
+		w.Engine.Committer(&c)
+	}
+	return sink.NewCommitter(c)
+}
+
+func (w *World) taskManager(name string, managers []env.Addr) taskmanager.Config {
+	o := task.Options{DrawBatch: w.Shape.Budget, CostPerRecord: w.Shape.Cost, Check: w.Sim.Checks()}
+	if w.Engine.Task != nil {
+		w.Engine.Task(&o)
+	}
+	return taskmanager.Config{
+		Job: w.Graph, Parallelism: w.parallelism(), JobManagers: managers, Slots: int32(w.Shape.Slots), Task: o,
+		HeartbeatInterval: heartbeatInterval, HeartbeatTimeout: heartbeatTimeout,
+	}
+}
+
+// event notes what a JobManager tells.
+func (w *World) event(node string, e jobmanager.Event) {
+	w.events = append(w.events, fmt.Sprintf("%v %s %v", time.Duration(w.Sim.Now()), node, e))
+	switch e.Kind {
+	case jobmanager.LossReported:
+		w.lost = true
+	case jobmanager.Ended, jobmanager.Stopped:
+		w.ended = e.String()
+	}
+}
