@@ -77,9 +77,9 @@ func TestGroupsAreEven(t *testing.T) {
 func BenchmarkOfUint64(b *testing.B) {
 	sum := Group(0)
 	for i := range b.N {
-		sum += Of(OfUint64(uint64(i)), 128)
+		sum ^= Of(OfUint64(uint64(i)), 128)
 	}
-	if sum < 0 {
+	if sum > 127 {
 		b.Fatal(sum)
 	}
 }
