@@ -171,6 +171,7 @@ type (
 		Count int64
 		CRC   uint32
 		Err   error
+		Gone  bool // the records are not there: an error that no repetition helps
 	}
 	Flushed struct {
 		Ranges []token.Range // what the replay wrote

@@ -40,7 +40,7 @@ func (c *Committer) perform(e Effect, done func(Fact)) {
 	case RepairLane:
 		c.client.RepairOffsets(e.Who, Group(c.cfg.Job, e.Sink), e.Commit, repaired(done))
 	case ReadRange:
-		c.readRange(e.Token, e.Range, nil, func(s kafka.RangeSum, err error) { done(RangeRead{s.Count, s.CRC, err}) })
+		c.readRange(e.Token, e.Range, nil, func(s kafka.RangeSum, err error) { done(rangeRead(s, err)) })
 	case Replay:
 		c.replayRange(e, done)
 	case FlushReplay:

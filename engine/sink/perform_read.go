@@ -134,7 +134,7 @@ func (c *Committer) readRange(t token.Token, i int, each *replay, done func(kafk
 			case next > r.Last:
 				done(sum, nil)
 			case next == offset:
-				done(sum, fmt.Errorf("%v ends at %d", tp, offset))
+				done(sum, fmt.Errorf("%w: %v at %d", errRangeEnds, tp, offset))
 			case each != nil && each.producer.Full():
 				each.resume = func() { from(next) }
 			default:
@@ -176,6 +176,15 @@ func foldRange(t token.Token, r token.Range, records []byte, from int64, sum *ka
 	return next, it.Err()
 }
 
+// rangeRead tells records that are gone from brokers that do not answer.
+func rangeRead(s kafka.RangeSum, err error) RangeRead {
+	gone := errors.Is(err, kafka.OffsetOutOfRange) || errors.Is(err, kafka.UnknownTopicOrPartition) || errors.Is(err, kafka.UnknownTopicID) ||
+		errors.Is(err, kafka.ErrCorrupt) || errors.Is(err, errRangeEnds)
+	return RangeRead{s.Count, s.CRC, err, gone}
+}
+
+var errRangeEnds = errors.New("the log ends within the range")
+
 // replay is the producer of a salvage under way.
 type replay struct {
 	who      kafka.Identity
@@ -197,7 +206,7 @@ func (c *Committer) replayRange(e Replay, done func(Fact)) {
 		}})
 		c.replay = r
 	}
-	c.readRange(e.Token, e.Range, c.replay, func(s kafka.RangeSum, err error) { done(RangeRead{s.Count, s.CRC, err}) })
+	c.readRange(e.Token, e.Range, c.replay, func(s kafka.RangeSum, err error) { done(rangeRead(s, err)) })
 }
 
 func (c *Committer) flushReplay(done func(Fact)) {

@@ -58,6 +58,9 @@ func SurveyTokens(ask Ask, p *Plan, tokens []token.Token) ([]Finding, error) {
 		if err := dryRun(ask, &found[i]); err != nil {
 			return nil, err
 		}
+		for _, l := range found[i].Unsalvageable {
+			ask(Say{fmt.Sprintf("%s: %s/%d: %s", l.Token, l.Range.Topic, l.Range.Partition, l.Reason)})
+		}
 	}
 	ask(Pass{hook.R2Surveyed, 0})
 	return found, nil
@@ -134,6 +137,8 @@ func dryRun(ask Ask, f *Finding) error {
 		r := f.Token.Ranges[i]
 		got := get[RangeRead](ask, ReadRange{f.Token, i})
 		switch {
+		case got.Err != nil && !got.Gone:
+			return got.Err // brokers that do not answer have lost nothing
 		case got.Err != nil:
 			f.Unsalvageable = append(f.Unsalvageable, joblog.LostRange{Token: f.Token, Range: r, Reason: got.Err.Error()})
 		case got.Count != r.Count || got.CRC != r.CRC:
