@@ -111,11 +111,16 @@ func (e *txnEntry) check() {
 // note records a durable transition.
 func (c *Cluster) note(e *txnEntry, r txnRecord) {
 	ev := TxnEvent{
-		At: c.w.Now(), ID: e.id, ProducerID: r.pid, Epoch: r.epoch, State: r.state, Dropped: e.dropped,
+		At: c.w.Now(), ID: e.id, ProducerID: r.pid, Epoch: r.epoch, State: r.state,
 		Partitions: make([]TopicPartition, 0, len(r.parts)),
 	}
 	for _, p := range r.parts {
 		ev.Partitions = append(ev.Partitions, p.name())
+	}
+	if r.state.Complete() {
+		for _, p := range e.dropped {
+			ev.Dropped = append(ev.Dropped, p.name())
+		}
 	}
 	c.history = append(c.history, ev)
 	c.w.Entry(nil, entryTxn, e.key, uint64(r.pid), uint64(r.epoch), uint64(r.state))

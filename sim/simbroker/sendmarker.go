@@ -17,7 +17,7 @@ type round struct {
 // sendMarkers sends one marker to each partition of a decided transaction, each on its own way.
 func (s *shard) sendMarkers(e *txnEntry) {
 	e.left = append(e.left[:0:0], e.mem.parts...)
-	e.dropped = 0
+	e.dropped = nil
 	if len(e.left) == 0 {
 		s.complete(e)
 		return
@@ -55,7 +55,7 @@ func (r *round) deliver(p *partition, try uint64) {
 	case p.deleted:
 		r.marked(p)
 	case p.leader < 0 && r.s.c.profile.DropMarkerNoLeader:
-		r.e.dropped++
+		r.e.dropped = append(r.e.dropped, p)
 		b.note(entryDropped, r.e.key, uint64(p.ix), uint64(r.m.pid))
 		b.reached(probeDropped)
 		r.marked(p)

@@ -143,6 +143,9 @@ func (r *txnRecord) after() (pid int64, epoch int16) {
 
 // complete ends a decided transaction whose markers are all written.
 func (s *shard) complete(e *txnEntry) {
+	if s.c.cfg.Expensive {
+		e.checkMarked()
+	}
 	next := e.mem
 	next.state, next.parts = next.state.decided(), nil
 	if next.nextPID >= 0 {
@@ -152,7 +155,7 @@ func (s *shard) complete(e *txnEntry) {
 		if code != ok {
 			return
 		}
-		e.dropped = 0
+		e.dropped = nil
 		s.c.hook(s.broker(), hook.K12AllMarkers, e)
 	})
 }
@@ -234,7 +237,7 @@ func (s *shard) replay() {
 		if !s.c.profile.PersistPrev {
 			e.mem.prevPID, e.mem.nextPID = -1, -1
 		}
-		e.pending, e.wedged, e.left, e.dropped = e.mem.state.Prepared(), false, nil, 0
+		e.pending, e.wedged, e.left, e.dropped = e.mem.state.Prepared(), false, nil, nil
 		kept = append(kept, e)
 	}
 	s.entries = kept

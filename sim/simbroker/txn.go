@@ -71,7 +71,7 @@ type txnEntry struct {
 	writing *txnRecord // the append under way
 	writes  uint64
 	left    []*partition // whose marker is missing
-	dropped int          // markers of this round that were dropped
+	dropped []*partition // whose marker was dropped in this term
 	wedged  bool         // a marker was refused for good, or the log cannot hold the record: pending until a reload
 }
 
@@ -83,7 +83,7 @@ type TxnEvent struct {
 	Epoch      int16
 	State      TxnState
 	Partitions []TopicPartition // of the record; empty once complete
-	Dropped    int              // markers dropped before this record, which is then a Complete one
+	Dropped    []TopicPartition // whose marker was dropped before this record, which is then a Complete one
 }
 
 // store makes a record durable. A decision never changes once it is durable.
@@ -99,4 +99,21 @@ func (e *txnEntry) store(r txnRecord) {
 			"transactional id %s: %s after %s", e.id, r.state, before)
 	}
 	e.disk, e.durable = r, true
+}
+
+// checkMarked makes sure that a transaction which is about to be complete has its marker in every partition that is still
+// there, unless the marker was dropped.
+func (e *txnEntry) checkMarked() {
+	for _, p := range e.mem.parts {
+		dropped := p.deleted
+		for _, d := range e.dropped {
+			dropped = dropped || d == p
+		}
+		if dropped {
+			continue
+		}
+		s := p.log.producer(e.mem.pid)
+		invariant.Check(s != nil && s.coord >= 0 && s.epoch >= e.mem.epoch,
+			"transactional id %s: complete without a marker of epoch %d in %s", e.id, e.mem.epoch, p)
+	}
 }
