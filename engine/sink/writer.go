@@ -31,6 +31,9 @@ type Writer struct {
 
 	producer  *kafka.Producer   // of the open transaction; nil: none
 	producers []*kafka.Producer // by number; closed and forgotten when sealed
+	// sealing is set from the barrier until the epoch's last record is acknowledged. No transaction begins meanwhile: two
+	// identities have no order between them, and a record of the next epoch that came first would stand before it for ever.
+	sealing bool
 	opened    func(error)
 	barriers  []barrierDone
 	commits   []commitDone
@@ -122,6 +125,9 @@ func (w *Writer) Ready() bool {
 	}
 	if w.producer != nil {
 		return !w.producer.Full()
+	}
+	if w.sealing {
+		return false
 	}
 	if !w.pool.Available() {
 		w.step(Wanted{w.nowMs()})

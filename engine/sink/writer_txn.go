@@ -97,6 +97,7 @@ func (w *Writer) seal(e SealEpoch) {
 	if w.producer == producer {
 		w.producer = nil
 	}
+	w.sealing = true
 	w.mark(e, func() {
 		producer.Flush(func(err error) {
 			if w.closed {
@@ -110,7 +111,9 @@ func (w *Writer) seal(e SealEpoch) {
 			ranges := producer.Ranges()
 			producer.Close() // frozen: nothing is produced with this identity any more
 			w.producers[e.Number] = nil
+			w.sealing = false
 			w.step(EpochSealed{e.Number, ranges})
+			w.ctx.Wake()
 		})
 	})
 }
