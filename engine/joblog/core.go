@@ -94,6 +94,7 @@ const (
 	linking         // Get: what is below somebody else's entry at the position of my create
 	basing          // Get: what is below my create
 	rooting         // List: whether position 0, just created, lies below a floor
+	crowning        // List: whether the claim, just created, is the newest entry
 )
 
 const (
@@ -113,7 +114,11 @@ type Core struct {
 	found Entry  // an entry as it was read, before it is proven to follow
 	mine  Entry  // what is being created
 	wait  time.Duration
-	again bool // the tail's predecessor was missing once: one more listing tells truncation from damage
+	// unsure: a create of mine was answered with an unknown outcome.
+	unsure bool
+	// doubt is what seems to be wrong with the tail. It is, unless the log has moved on since: then what was read below it
+	// may be gone, or a sleeper's.
+	doubt error
 }
 
 // NewCore makes the core of a writer.
@@ -139,7 +144,7 @@ func (c *Core) Step(f Fact) Effect {
 
 func (c *Core) ask(f Fact) Effect {
 	invariant.Check(c.stage == idle, "job log: asked twice at once")
-	c.asked, c.wait, c.again = f, 0, false
+	c.asked, c.wait, c.doubt = f, 0, nil
 	if a, ok := f.(AppendAsked); ok {
 		invariant.Check(c.owner > 0, "job log: append of %s without a claim", a.Entry.Kind)
 		return c.next()
@@ -167,11 +172,19 @@ func (c *Core) listed(f Listed) Effect {
 	if f.Err != nil {
 		return c.unknown()
 	}
-	if c.stage == rooting {
+	switch c.stage {
+	case rooting:
 		return c.rooted(f.Positions)
+	case crowning:
+		return c.crowned(f.Positions)
 	}
-	if len(f.Positions) > 0 {
-		return c.do(tailing, Get{f.Positions[len(f.Positions)-1]})
+	if k := len(f.Positions); k > 0 {
+		p := f.Positions[k-1]
+		if c.doubt != nil && p == c.found.Position {
+			return c.finish(c.doubt)
+		}
+		c.doubt = nil
+		return c.do(tailing, Get{p})
 	}
 	c.tail = nil
 	switch a := c.asked.(type) {
@@ -214,20 +227,21 @@ func (c *Core) got(f Got) Effect {
 
 // missing handles an object that was listed, or told to exist, and is gone: the log was truncated meanwhile.
 func (c *Core) missing(p id.Position) Effect {
-	if _, ok := c.asked.(AppendAsked); ok {
+	if _, ok := c.asked.(AppendAsked); ok || c.stage == rivalling && c.unsure {
+		// What was there may have been mine; now it is behind a floor that others announced.
 		return c.finish(fmt.Errorf("%w: %s was truncated", ErrSuperseded, Key(p)))
 	}
-	if c.again && c.stage == preceding {
-		return c.finish(fmt.Errorf("%s: %w: it is missing below the tail", Key(p), ErrCorrupt))
+	if c.stage == preceding {
+		c.doubt = fmt.Errorf("%s: %w: it is missing below the tail", Key(p), ErrCorrupt)
 	}
-	c.again = c.stage == preceding
 	return c.do(listing, List{})
 }
 
 // proven adopts the tail that was found after prev.
 func (c *Core) proven(prev *Entry) Effect {
 	if err := verify(prev, c.found); err != nil {
-		return c.finish(err)
+		c.doubt = err
+		return c.do(listing, List{})
 	}
 	return c.adopt(c.found)
 }
@@ -269,7 +283,7 @@ func (c *Core) create(e Entry) Effect {
 		return c.finish(err)
 	}
 	e.State = state
-	c.mine = e
+	c.mine, c.unsure = e, false
 	return c.do(creating, Create{e.Position, Encode(e)})
 }
 
@@ -280,6 +294,7 @@ func (c *Core) made(f Made) Effect {
 	case errors.Is(f.Err, blob.ErrExists):
 		return c.do(rivalling, Get{f.Position})
 	}
+	c.unsure = true
 	return c.unknown()
 }
 
@@ -340,16 +355,28 @@ func (c *Core) below(f Got) Effect {
 	if !c.rules.Based(found, *c.tail) {
 		return c.finish(fmt.Errorf("%w: %s lies below the floor", ErrSuperseded, Key(c.mine.Position)))
 	}
+	if c.mine.Kind == Claimed {
+		return c.do(crowning, List{})
+	}
 	return c.grounded()
 }
 
-// rooted is ground for position 0, below which nothing is: a log that goes on from here begins with my entry, or has not
-// reached a second one.
+// crowned looks above a claim. What is above it is a newer claim, or the log from which a sleeper's claim was cut off.
+// Nothing that others left below the floor can be mistaken for the newest entry.
+func (c *Core) crowned(positions []id.Position) Effect {
+	if k := len(positions); k == 0 || !c.rules.Newest(c.mine.Position, positions[k-1]) {
+		return c.finish(fmt.Errorf("%w: something is above %s already", ErrSuperseded, Key(c.mine.Position)))
+	}
+	return c.grounded()
+}
+
+// rooted is ground for position 0, below which nothing is. If the log has gone on, with my entry or without it, its tail
+// says which job it is.
 func (c *Core) rooted(positions []id.Position) Effect {
-	if len(positions) > 0 && positions[0] == 0 && (len(positions) == 1 || positions[1] == 1) {
+	if len(positions) == 1 && positions[0] == 0 {
 		return c.grounded()
 	}
-	return c.finish(fmt.Errorf("%w: %s lies below the floor", ErrSuperseded, Key(0)))
+	return c.do(listing, List{})
 }
 
 func (c *Core) grounded() Effect {

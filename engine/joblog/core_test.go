@@ -146,6 +146,9 @@ func (s *story) steps(t *testing.T, d *datadriven.TestData) string {
 			e.Ref = &CheckpointRef{Checkpoint: id.Checkpoint(n)}
 			f = AppendAsked{e}
 		default:
+			if _, over := s.under.(Finish); over {
+				t.Fatalf("%s: nothing is under way", line)
+			}
 			f = s.answer(w[0])
 		}
 		s.under = s.c.Step(f)

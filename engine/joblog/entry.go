@@ -92,7 +92,8 @@ type LostRange struct {
 // Appender appends to the log as one generation.
 type Appender interface {
 	// Append writes the entry at the next position, whatever it takes to learn the outcome. The fields that name writer,
-	// position and fold are filled in. ErrSuperseded: a newer generation has claimed, stop. Other errors are fatal.
+	// position and fold are filled in. ErrSuperseded: a newer generation has claimed, stop; whether the entry came before
+	// that claim stays open. Other errors are fatal.
 	Append(e Entry, done func(State, error))
 }
 

@@ -1,6 +1,8 @@
 package joblog
 
-// Rules are the two decisions on which the log's safety rests, as values: a control that shows what each is for puts
+import "github.com/onefold/onefold/engine/id"
+
+// Rules are the decisions on which the log's safety rests, as values: a control that shows what they are for puts
 // another function in its place.
 type Rules struct {
 	// Mine reports whether the entry found at the position of my create is the one that I wrote.
@@ -8,6 +10,8 @@ type Rules struct {
 	// Based reports whether the entry found one below my create is the one on which mine was built; found is nil when
 	// nothing is there.
 	Based func(found *Entry, base Entry) bool
+	// Newest reports whether a claim that was created at one position counts while the log's newest is another.
+	Newest func(claimed, newest id.Position) bool
 }
 
 // Sound is the rules of the protocol.
@@ -17,6 +21,7 @@ func Sound() Rules {
 		Based: func(found *Entry, base Entry) bool {
 			return found != nil && found.Nonce == base.Nonce
 		},
+		Newest: func(claimed, newest id.Position) bool { return claimed == newest },
 	}
 }
 
@@ -33,5 +38,6 @@ func WithoutNonce() Rules {
 func WithoutFloorCheck() Rules {
 	r := Sound()
 	r.Based = func(*Entry, Entry) bool { return true }
+	r.Newest = func(id.Position, id.Position) bool { return true }
 	return r
 }
