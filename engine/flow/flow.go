@@ -79,7 +79,7 @@ func To[T any](s Stream[T], uid string, sink graph.SinkFactory, encode func(v T,
 			return []any{writer(c, self, encode, out.(func(*operator.Record)))}, nil
 		},
 	})
-	connect(s, to.op, 0, nil)
+	connect(to.job, s, to.op, 0, nil)
 }
 
 // Map turns each record into one of another type.
@@ -100,7 +100,7 @@ func Map[T, R any](s Stream[T], fn func(T) (R, error), opts ...Option) Stream[R]
 			}}, nil
 		},
 	})
-	connect(s, to.op, 0, nil)
+	connect(to.job, s, to.op, 0, nil)
 	return to
 }
 
@@ -120,7 +120,7 @@ func Filter[T any](s Stream[T], keep func(T) bool, opts ...Option) Stream[T] {
 			}}, nil
 		},
 	})
-	connect(s, to.op, 0, nil)
+	connect(to.job, s, to.op, 0, nil)
 	to.codec = s.codec
 	return to
 }
@@ -141,7 +141,7 @@ func FlatMap[T, R any](s Stream[T], fn func(v T, emit func(R)) error, opts ...Op
 			}}, nil
 		},
 	})
-	connect(s, to.op, 0, nil)
+	connect(to.job, s, to.op, 0, nil)
 	return to
 }
 
@@ -151,9 +151,9 @@ func Union[T any](first Stream[T], more ...Stream[T]) Stream[T] {
 		Kind: graph.Union, Ports: 1,
 		Compose: func(_ *graph.Chain, _ int, out any) ([]any, error) { return []any{out}, nil },
 	})
-	connect(first, to.op, 0, nil)
+	connect(to.job, first, to.op, 0, nil)
 	for _, s := range more {
-		connect(s, to.op, 0, nil)
+		connect(to.job, s, to.op, 0, nil)
 	}
 	to.codec = first.codec
 	return to
@@ -200,7 +200,7 @@ func Process[K, T, R any](k Keyed[K, T], uid string, setup func(*Setup) func(*Co
 			return []any{keyed(ctx, k, fn)}, s.err
 		},
 	})
-	connect(k.s, to.op, 0, hasher(k))
+	connect(to.job, k.s, to.op, 0, hasher(k))
 	return to
 }
 
@@ -208,11 +208,7 @@ func Process[K, T, R any](k Keyed[K, T], uid string, setup func(*Setup) func(*Co
 func ProcessBoth[K, A, B, R any](p Connected[K, A, B], uid string,
 	setup func(*Setup) (func(*Context[K, R], A) error, func(*Context[K, R], B) error), opts ...Option) Stream[R] {
 	p.b.codec = p.a.codec
-	job := p.a.s.job
-	if job != p.b.s.job {
-		job.Fault("%s connects streams of two jobs", uid)
-	}
-	to := add[R](job, opts, graph.Operator{
+	to := add[R](p.a.s.job, opts, graph.Operator{
 		UID: id.Operator(uid), Kind: graph.Keyed, Ports: 2,
 		Compose: func(c *graph.Chain, self int, out any) ([]any, error) {
 			s, ctx := begin(c, self, p.a.codec, out.(func(R)))
@@ -221,8 +217,8 @@ func ProcessBoth[K, A, B, R any](p Connected[K, A, B], uid string,
 			return []any{keyed(ctx, p.a, a), keyed(ctx, p.b, b)}, s.err
 		},
 	})
-	connect(p.a.s, to.op, 0, hasher(p.a))
-	connect(p.b.s, to.op, 1, hasher(p.b))
+	connect(to.job, p.a.s, to.op, 0, hasher(p.a))
+	connect(to.job, p.b.s, to.op, 1, hasher(p.b))
 	return to
 }
 
@@ -236,7 +232,11 @@ func add[T any](job *graph.Job, opts []Option, o graph.Operator) Stream[T] {
 }
 
 // connect makes an edge. hash is nil except for keyed edges.
-func connect[T any](s Stream[T], to, port int, hash func(c *graph.Chain) func(T) keygroup.Hash) {
+func connect[T any](job *graph.Job, s Stream[T], to, port int, hash func(c *graph.Chain) func(T) keygroup.Hash) {
+	if s.job != job {
+		job.Fault("%s reads streams of two jobs", job.Operators[to].UID)
+		return
+	}
 	e := graph.Edge{From: s.op, To: to, Port: port, Shipping: s.ship}
 	if hash != nil {
 		e.Shipping = graph.Hash
@@ -246,7 +246,7 @@ func connect[T any](s Stream[T], to, port int, hash func(c *graph.Chain) func(T)
 		e.Encode = func(c *graph.Chain, w graph.Writer) any { return outlet(c, from, codec, hash, w) }
 		e.Decode = func(c *graph.Chain, next any) func([]byte) { return inlet(c, to, codec, next.(func(T))) }
 	}
-	s.job.Connect(e)
+	job.Connect(e)
 }
 
 func fork[T any](outs []any) any {
