@@ -46,7 +46,9 @@ func BenchmarkTransaction(b *testing.B) {
 			}
 			port.Send(int32(r.c.Leader("out", p)), fetchReq(p, offset, true, 1<<20, 500*time.Millisecond), again)
 		}
-		r.loop.Post(func() { again(&kmsg.FetchResponse{Topics: []kmsg.FetchResponseTopic{{Partitions: make([]kmsg.FetchResponseTopicPartition, 1)}}}, nil) })
+		r.loop.Post(func() {
+			again(&kmsg.FetchResponse{Topics: []kmsg.FetchResponseTopic{{Partitions: make([]kmsg.FetchResponseTopicPartition, 1)}}}, nil)
+		})
 	}
 	x := r.init("a")
 	b.ReportAllocs()

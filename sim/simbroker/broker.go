@@ -5,6 +5,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/hook"
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/probe"
@@ -19,6 +20,8 @@ type Broker struct {
 	id   int32
 	node *sim.Node
 	led  bool // the controller lets it lead partitions
+
+	pausedAt env.Instant // since when it is seen to be held; 0: it is not
 
 	p     *proc.Process
 	loop  *sim.Loop // nil before the first boot

@@ -58,6 +58,7 @@ func New(w *sim.World, cfg Config) *Cluster {
 	}
 	w.Brokers = planned{c}
 	w.ReportInFlight(c.inFlight)
+	w.Loop().After(watchInterval, c.watch)
 	return c
 }
 

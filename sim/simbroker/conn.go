@@ -77,8 +77,7 @@ func (s *serverConn) reply(a *asked, resp kmsg.Response) {
 	switch {
 	case s.link == nil || s.closed:
 	case a.loseReply || resp == nil:
-		s.closed = true
-		s.queue = nil
+		s.OnLinkClose(s.link, sim.ErrReset)
 		s.link.Break(sim.ErrReset)
 	default:
 		if s.b.c.cfg.Encode {

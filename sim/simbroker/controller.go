@@ -27,6 +27,33 @@ func (c *Cluster) brokerDied(b *Broker, incarnation uint64) {
 	})
 }
 
+// able tells whether a broker may be given something to lead.
+func (b *Broker) able() bool { return b.led && b.up() && !b.node.Paused() }
+
+// watch notices brokers that are held: their sessions run out like those of dead ones. One that wakes up registers again.
+func (c *Cluster) watch() {
+	now := c.w.Now()
+	for _, b := range c.brokers {
+		switch paused := b.node.Paused(); {
+		case !paused && b.pausedAt == 0, !b.up():
+			b.pausedAt = 0
+		case !paused:
+			b.pausedAt = 0
+			if !b.led {
+				c.registerLater(b, b.node.Incarnation())
+			}
+		case b.pausedAt == 0:
+			b.pausedAt = now
+		case b.led && now.Sub(b.pausedAt) >= c.span(c.cfg.Session, kindSession, b.node.Key(), uint64(b.pausedAt), 1):
+			c.fenceBroker(b)
+			c.failOver()
+		}
+	}
+	c.w.Loop().After(watchInterval, c.watch)
+}
+
+const watchInterval = 500 * time.Millisecond
+
 // fenceBroker takes a broker's partitions away.
 func (c *Cluster) fenceBroker(b *Broker) {
 	b.led = false
@@ -63,7 +90,7 @@ func (c *Cluster) failOver() {
 func (c *Cluster) elect(a, b uint64) *Broker {
 	able := make([]*Broker, 0, len(c.brokers))
 	for _, k := range c.brokers {
-		if k.led && k.up() {
+		if k.able() {
 			able = append(able, k)
 		}
 	}
@@ -107,7 +134,12 @@ func (c *Cluster) brokerStarted(b *Broker, incarnation uint64) {
 		return
 	}
 	c.fenceBroker(b)
-	c.w.Loop().After(c.span(c.cfg.Registration, kindRegistration, b.node.Key(), incarnation, 0), func() {
+	c.registerLater(b, incarnation)
+}
+
+func (c *Cluster) registerLater(b *Broker, incarnation uint64) {
+	d := c.span(c.cfg.Registration, kindRegistration, b.node.Key(), incarnation, uint64(b.c.w.Now()))
+	c.w.Loop().After(d, func() {
 		if b.node.Incarnation() != incarnation || !b.up() {
 			return
 		}
@@ -164,7 +196,7 @@ func (c *Cluster) MoveCoordinator(transactionalID string, to int) bool {
 }
 
 func (c *Cluster) moveShard(s *shard, to int) bool {
-	if to < 0 || to >= len(c.brokers) || !c.brokers[to].led || !c.brokers[to].up() {
+	if to < 0 || to >= len(c.brokers) || !c.brokers[to].able() {
 		return false
 	}
 	s.unload()
@@ -196,7 +228,7 @@ func (c *Cluster) MoveLeader(topic string, num int32, to int) bool {
 }
 
 func (c *Cluster) moveLeader(p *partition, to int) bool {
-	if to < 0 || to >= len(c.brokers) || !c.brokers[to].led || !c.brokers[to].up() || p.leader == int32(to) {
+	if to < 0 || to >= len(c.brokers) || !c.brokers[to].able() || p.leader == int32(to) {
 		return false
 	}
 	p.home = int32(to)
@@ -222,7 +254,7 @@ func (c *Cluster) GiveLeader(topic string, num int32) {
 		return
 	}
 	p.held = false
-	if b := c.brokers[p.home]; b.led && b.up() {
+	if b := c.brokers[p.home]; b.able() {
 		p.lead(b.id)
 	} else if p.group != nil {
 		c.adoptOffsets(p, nil)
@@ -231,7 +263,7 @@ func (c *Cluster) GiveLeader(topic string, num int32) {
 
 func (c *Cluster) nextAble(from int) int {
 	for i := 1; i <= len(c.brokers); i++ {
-		if b := c.brokers[(from+i)%len(c.brokers)]; b.led && b.up() && int(b.id) != from {
+		if b := c.brokers[(from+i)%len(c.brokers)]; b.able() && int(b.id) != from {
 			return int(b.id)
 		}
 	}

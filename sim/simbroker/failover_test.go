@@ -307,3 +307,54 @@ func TestMarkerWaitsForLeader(t *testing.T) {
 }
 
 var _ = sim.NoEffect
+
+// A broker that is held for longer than its session is as dead as a crashed one, and a zombie when it wakes up.
+func TestPausedBrokerIsReplaced(t *testing.T) {
+	r := newRig(t, 1, "k44")
+	x := r.init("a")
+	r.produce(12, x, 0, batchOf(x, 0, true, "x"))
+	held := r.c.Coordinator("a")
+	r.c.Node(held).Pause(0)
+	a := r.start(int32(held), endReq(5, x, true))
+	r.w.RunFor(8 * time.Second)
+	if r.c.Coordinator("a") == held {
+		t.Fatal("the coordinator did not move")
+	}
+	equal(t, "no answer yet", a.done, false)
+	equal(t, "other verdict at the new one", r.end(5, x, false).ErrorCode, ok)
+	r.c.Node(held).Resume()
+	r.wait(a)
+	equal(t, "zombie", a.resp.(*kmsg.EndTxnResponse).ErrorCode, notCoordinator)
+	r.w.RunFor(3 * time.Second)
+	for p := range int32(3) {
+		equal(t, "has a leader", r.c.Leader("out", p) >= 0, true)
+	}
+	equal(t, "aborted", r.state("a"), CompleteAbort)
+}
+
+// Two crashes of all brokers, one before the other has finished starting.
+func TestAllBrokersCrash(t *testing.T) {
+	for seed := range uint64(20) {
+		r := newRig(t, seed, "k41")
+		x := r.init("a")
+		for p := range int32(3) {
+			r.produce(12, x, p, batchOf(x, 0, true, "x"))
+		}
+		r.start(r.coord("a"), endReq(5, x, true))
+		r.w.RunFor(time.Duration(seed) * time.Millisecond)
+		for range 2 {
+			for i := range 3 {
+				r.c.Node(i).Restart()
+			}
+			r.w.RunFor(time.Duration(seed*20) * time.Millisecond)
+		}
+		r.w.RunFor(time.Second)
+		if r.state("a") == Ongoing {
+			equal(t, "commit", r.end(5, x, true).ErrorCode, ok)
+		}
+		r.settle()
+		for p := range int32(3) {
+			sameStrings(t, "visible", r.committed(p), "x")
+		}
+	}
+}
