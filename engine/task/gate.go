@@ -137,9 +137,10 @@ func (g *gate) barrier(i int, m stream.Mark) {
 		g.aligner.Check()
 	}
 	if a.Subsumed != 0 {
-		t.host.Declined(t.spec.Subtask, a.Subsumed, "barrier of a newer checkpoint came before all of this one's")
+		t.decline(a.Subsumed, "barrier of a newer checkpoint came before all of this one's")
 	}
 	if a.Aligned {
+		t.entry(entryAligned, uint64(m.Checkpoint), uint64(len(g.inputs)))
 		t.barriers = append(t.barriers, m)
 		t.takeBarriers()
 	}
@@ -158,6 +159,7 @@ func (g *gate) end(in *input) {
 	invariant.Check(!in.ended, "input ends twice")
 	in.ended = true
 	if g.ended++; g.ended == len(g.inputs) {
+		g.t.entry(entryEnded, 0, 0)
 		g.t.endOutputs()
 	}
 }

@@ -140,6 +140,7 @@ func (t *Task) openSource() {
 
 func (t *Task) run() {
 	t.phase = running
+	t.entry(entryRunning, uint64(t.spec.Generation), 0)
 	t.host.Running(t.spec.Subtask)
 	if t.gate != nil {
 		t.gate.bind()

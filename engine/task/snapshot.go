@@ -31,7 +31,7 @@ func (t *Task) trigger(m stream.Mark) {
 	defer t.recoverUser()
 	switch {
 	case t.phase == starting:
-		t.host.Declined(t.spec.Subtask, m.Checkpoint, "the task is not running yet")
+		t.decline(m.Checkpoint, "the task is not running yet")
 	case t.phase != running || t.source == nil || m.Checkpoint <= t.newest:
 	default:
 		t.barriers = append(t.barriers, m)
@@ -79,11 +79,14 @@ func (t *Task) snapshot(m stream.Mark) {
 		o.barrier(m)
 	}
 	frozen := make([]state.Frozen, len(t.chain.State))
+	entries := 0
 	for op, b := range t.chain.State {
 		if b != nil {
 			frozen[op] = b.Freeze()
+			entries += frozen[op].Entries()
 		}
 	}
+	t.entry(entrySnapshot, uint64(n), uint64(entries))
 	t.hook(hook.K2StateSnapshotted, n)
 	for _, op := range t.spec.Plan.Vertices[t.spec.Subtask.Vertex].Operators {
 		o := checkpoint.OperatorState{Operator: t.uid(op)}
@@ -138,7 +141,7 @@ func (s *snapshot) decline(reason string) {
 		return
 	}
 	s.over = true
-	s.t.host.Declined(s.t.spec.Subtask, s.n, reason)
+	s.t.decline(s.n, reason)
 }
 
 // done counts one part; the last one acks.
@@ -148,8 +151,10 @@ func (s *snapshot) done() {
 		return
 	}
 	s.over = true
+	tokens := slices.Concat(s.tokens...)
+	t.entry(entryAcked, uint64(s.n), uint64(len(tokens)))
 	t.host.Acked(t.spec.Subtask, s.n, checkpoint.SubtaskState{
-		Vertex: t.spec.Subtask.Vertex, Index: t.spec.Subtask.Index, Operators: s.ops, Tokens: slices.Concat(s.tokens...),
+		Vertex: t.spec.Subtask.Vertex, Index: t.spec.Subtask.Index, Operators: s.ops, Tokens: tokens,
 	})
 	t.hook(hook.K5AckSent, s.n)
 }

@@ -96,6 +96,7 @@ func (t *Task) poll() (n int, again bool) {
 		return s.count, true
 	case operator.Ended:
 		s.ended = true
+		t.entry(entryEnded, 0, 0)
 		t.endOutputs()
 		t.host.InputEnded(t.spec.Subtask)
 	}

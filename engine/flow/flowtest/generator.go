@@ -121,7 +121,7 @@ func (s *generated) turn() {
 
 func (s *generated) Snapshot(id.Checkpoint) []operator.Split {
 	out := slices.Clone(s.splits)
-	slices.SortFunc(out, func(a, b operator.Split) int { return int(a.Partition) - int(b.Partition) })
+	slices.SortStableFunc(out, func(a, b operator.Split) int { return int(a.Partition) - int(b.Partition) })
 	return out
 }
 
