@@ -2,7 +2,7 @@
 //
 //	ONEFOLD_KAFKA unset       an embedded kfake, new for each test
 //	ONEFOLD_KAFKA=HOST:PORT   that cluster (several with commas)
-//	ONEFOLD_KAFKA=docker      a container of apache/kafka, one per test binary
+//	ONEFOLD_KAFKA=docker      a container of apache/kafka, new for each test
 //
 // A backend that was asked for and is not there fails the test; nothing is skipped.
 package kafkatest
@@ -43,7 +43,7 @@ func Brokers(t testing.TB) []string {
 	case Kfake:
 		return Embedded(t).ListenAddrs()
 	case Docker:
-		return container(t)
+		return inContainer(t)
 	}
 	return strings.Split(os.Getenv("ONEFOLD_KAFKA"), ",")
 }

@@ -31,7 +31,7 @@ func (r *Running) event(e jobmanager.Event) {
 		r.finish(Outcome{Ending: Ended, Checkpoint: e.Checkpoint})
 	case jobmanager.Superseded:
 		if !r.cfg.Standby {
-			r.finish(Outcome{Ending: Superseded, Generation: e.Generation, Err: e.Err})
+			r.finish(Outcome{Ending: Superseded, Err: e.Err})
 		}
 	case jobmanager.LossReported:
 		if !r.cfg.AcceptLoss {

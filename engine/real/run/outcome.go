@@ -26,7 +26,7 @@ const (
 type Outcome struct {
 	Ending     Ending
 	Checkpoint id.Checkpoint // newest confirmed
-	Generation id.Generation // own; of Superseded: the newer one
+	Generation id.Generation // own
 	Savepoint  blob.Key      // Saved: to be named by --restore
 	Operator   id.Operator   // Watchdog
 	Loss       *joblog.Loss
@@ -53,7 +53,7 @@ func (o Outcome) String() string {
 	case AtOnce:
 		return fmt.Sprintf("stopped at once; the newest confirmed checkpoint is %d, the same command goes on", o.Checkpoint)
 	case Superseded:
-		return fmt.Sprintf("generation %d took over: another process runs this job on the same state directory", o.Generation)
+		return fmt.Sprintf("another process took over the job on this state directory: %v", o.Err)
 	case Loss:
 		return lossText(o.Loss, o.Err)
 	case Watchdog:

@@ -24,7 +24,14 @@ import (
 	"github.com/onefold/onefold/engine/taskmanager"
 )
 
-const jobManagerAddr env.Addr = "jobmanager"
+// jobManagerAddr names this process's JobManager. It is what another process says that it was displaced by.
+func jobManagerAddr() env.Addr {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return env.Addr(fmt.Sprintf("jobmanager-%s-%d", host, os.Getpid()))
+}
 
 // JobDirectory is where a job's log and checkpoints live below a state directory.
 func JobDirectory(state string) string { return filepath.Join(state, "job") }
@@ -114,14 +121,15 @@ func (r *Running) start(plan *graph.Plan, sinks []sink.Spec, store *fsblob.Direc
 	}
 	checks.Close()
 
+	manager := jobManagerAddr()
 	for i := range c.TaskManagers {
 		p := start(env.Addr(fmt.Sprintf("taskmanager-%d", i+1)))
 		taskmanager.New(p.Process, taskmanager.Config{
-			Job: c.Job, Parallelism: graph.Parallelism{Default: c.Parallelism}, JobManagers: []env.Addr{jobManagerAddr},
+			Job: c.Job, Parallelism: graph.Parallelism{Default: c.Parallelism}, JobManagers: []env.Addr{manager},
 			Slots: c.slots(plan), HeartbeatTimeout: c.HeartbeatTimeout, Fatal: r.fatal,
 		})
 	}
-	p := start(jobManagerAddr)
+	p := start(manager)
 	cfg := jobmanager.Config{
 		Job: c.Job, Parallelism: graph.Parallelism{Default: c.Parallelism}, Checkpoint: c.Checkpoint,
 		HeartbeatTimeout: c.HeartbeatTimeout, RestartLimit: c.RestartLimit, Standby: c.Standby,
