@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/onefold/onefold/engine/real/run"
+	"github.com/onefold/onefold/scenarios/jobs"
+)
+
+// demo is everything in one command: input, a bounded run, a verdict.
+type demo struct {
+	on      bool
+	records uint64
+}
+
+func (d demo) run(ctx context.Context, c *console, job jobs.Spec, x run.Flags, log *slog.Logger) error {
+	began := time.Now()
+	at := place{brokers: x.Brokers, state: x.State, topics: x.Topics}
+	brokers, shut, err := at.open()
+	if err != nil {
+		return err
+	}
+	defer shut()
+	x.Bounded = true
+	if x.Brokers == "embedded" {
+		x.Brokers = brokers[0]
+	}
+	c.say("1. %d records of input, written by franz-go's client", d.records)
+	g := &generation{place: at, records: d.records, partitions: 8, accounts: 1000, from: -1}
+	if _, err := g.run(ctx, c, job, brokers); err != nil {
+		return err
+	}
+	c.say("2. the job, until it has read them all")
+	cfg, err := config(job, x, log)
+	if err != nil {
+		return err
+	}
+	run.TuneGC()
+	r, err := run.Start(cfg)
+	if err != nil {
+		return err
+	}
+	o := r.WaitWithSignals()
+	c.print("%s", o)
+	if o.Ending != run.Ended {
+		return ending(o)
+	}
+	c.say("3. the verdict, by a reader and a checker that share no code with the engine")
+	v := &verification{place: at}
+	verdict, err := v.run(ctx, c, job, brokers)
+	if err != nil {
+		return err
+	}
+	verdict.print(c)
+	c.print("\nall of it in %.1f s. Next, the same with a broker of its own, and a kill:", time.Since(began).Seconds())
+	c.print("  realrun broker --data /tmp/onefold-kafka &")
+	c.print("  realrun generate %s --records 1000000 --rate 20000 --brokers 127.0.0.1:21092 &", job.Name)
+	c.print("  realrun run %s --brokers 127.0.0.1:21092 --state /tmp/onefold-state --interval 1s   # kill -9 it, start it again", job.Name)
+	c.print("  realrun verify %s --brokers 127.0.0.1:21092 --state /tmp/onefold-state", job.Name)
+	if err := c.document(map[string]any{"run": report(job, o, r), "verify": verdict}); err != nil {
+		return err
+	}
+	return verdict.ending()
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/onefold/onefold/engine/real/embedded"
+	"github.com/onefold/onefold/scenarios/jobs"
+)
+
+// place is where a job's data is: the flags that all commands share.
+type place struct {
+	brokers string
+	state   string
+	topics  []string // LOGICAL=NAME
+}
+
+func (p *place) flags(f *pflag.FlagSet) {
+	f.StringVar(&p.brokers, "brokers", "embedded", "HOST:PORT,... of the cluster, or embedded: a Kafka inside this process, its data under --state")
+	f.StringVar(&p.state, "state", "", "directory of the job's checkpoints and log (made if missing)")
+	f.StringArrayVar(&p.topics, "topic", nil, "`LOGICAL=NAME`: the cluster's name of one of the job's topics (repeat)")
+}
+
+// names maps the job's own names of topics to the cluster's.
+func (p *place) names(job jobs.Spec) (map[string]string, error) {
+	known := map[string]string{}
+	for _, t := range append(append([]string(nil), job.Inputs...), job.Outputs...) {
+		known[t] = t
+	}
+	for _, t := range p.topics {
+		logical, name, ok := strings.Cut(t, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("--topic %q: not of the form LOGICAL=NAME", t)
+		}
+		if _, ok := known[logical]; !ok {
+			return nil, fmt.Errorf("--topic %q: job %s has no topic %q; it has %s", t, job.Name, logical,
+				strings.Join(append(append([]string(nil), job.Inputs...), job.Outputs...), ", "))
+		}
+		known[logical] = name
+	}
+	return known, nil
+}
+
+// open returns the cluster's addresses. With an embedded Kafka it runs until shut is called.
+func (p *place) open() (addresses []string, shut func(), err error) {
+	if p.brokers != "embedded" {
+		addresses = strings.Split(p.brokers, ",")
+		return addresses, func() {}, nil
+	}
+	if p.state == "" {
+		return nil, nil, errors.New("the embedded Kafka keeps its data under --state DIR: name a directory, or a cluster with --brokers HOST:PORT")
+	}
+	b, err := embedded.Start(filepath.Join(p.state, "kafka"), "")
+	if err != nil {
+		return nil, nil, err
+	}
+	return []string{b.Address}, b.Close, nil
+}
+
+// witness is franz-go's whole client: another implementation of Kafka's protocol than the engine's.
+func witness(ctx context.Context, brokers []string, opts ...kgo.Opt) (*kgo.Client, error) {
+	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID("realrun")}, opts...)...)
+	if err != nil {
+		return nil, err
+	}
+	asked, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := cl.Ping(asked); err != nil {
+		cl.Close()
+		return nil, fmt.Errorf("no Kafka answers at %s: %w\n  is it running? `realrun broker --data DIR` starts one", strings.Join(brokers, ","), err)
+	}
+	return cl, nil
+}
+
+// ensureTopics makes the topics that are missing. It reports those that exist with another number of partitions.
+func ensureTopics(ctx context.Context, c *console, cl *kgo.Client, names []string, partitions int32) error {
+	admin := kadm.NewClient(cl)
+	made, err := admin.CreateTopics(ctx, partitions, -1, nil, names...)
+	if err != nil {
+		return fmt.Errorf("create topics: %w", err)
+	}
+	for _, t := range made.Sorted() {
+		switch {
+		case t.Err == nil:
+			c.say("made topic %s with %d partitions", t.Topic, partitions)
+		case strings.Contains(t.Err.Error(), "TOPIC_ALREADY_EXISTS"):
+		default:
+			return fmt.Errorf("create topic %s: %w %s", t.Topic, t.Err, t.ErrMessage)
+		}
+	}
+	details, err := admin.ListTopics(ctx, names...)
+	if err != nil {
+		return fmt.Errorf("list topics: %w", err)
+	}
+	for _, d := range details.Sorted() {
+		if n := int32(len(d.Partitions)); d.Err == nil && n != partitions {
+			c.say("topic %s exists with %d partitions, not %d; it is used as it is", d.Topic, n, partitions)
+		}
+	}
+	return nil
+}
