@@ -80,4 +80,8 @@ var KfakeDeviations = []Deviation{
 	{"describe lists the offsets partition", "lists data partitions only"},
 	{"the marker's epoch", "the marker of protocol 5 has the transaction's epoch, not the next"},
 	{"no coordinator epoch before the first marker", "shows 0"},
+	{"log append time is told and overwrites", "goes by the batch's attribute, not by the topic's setting"},
+	{"metadata has its limit", "takes metadata of any length"},
+	{"list finds an id on one broker", "every broker lists all ids"},
+	{"markers can be written by hand", "DescribeProducers shows the coordinator's state, which a written marker does not end"},
 }
