@@ -18,9 +18,13 @@ const HookCount = Hook(len(hookNames))
 // The hooks that the nemesis itself refers to.
 const (
 	hookK0  Hook = 0
+	hookK7  Hook = 7
+	hookK9  Hook = 9
 	hookK14 Hook = 14
 	hookC1  Hook = 15
+	hookC2  Hook = 16
 	hookR0  Hook = 17
+	hookR3  Hook = 20
 	hookR4  Hook = 21
 	hookR5  Hook = 22
 	hookR7  Hook = 24

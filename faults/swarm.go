@@ -60,8 +60,9 @@ var Requests = []string{"EndTxn", "Produce", "TxnOffsetCommit", "InitProducerId"
 	"ListOffsets", "Metadata", "FindCoordinator", "OffsetFetch", "OffsetCommit", "DescribeProducers", "DescribeTransactions",
 	"ListTransactions", "WriteTxnMarkers"}
 
-// Swarm expands a seed into a plan: which kinds are on, how many faults there are, where and when each strikes. A quarter
-// of all plans is a crash and a second fault before the next checkpoint completes.
+// Swarm expands a seed into a plan: which kinds are on, how many faults there are, where and when each strikes. Of four
+// seeds in a row one is a crash with a second fault before the next checkpoint completes, two tour the table of faults and
+// hooks so that a campaign reaches every cell, and one is free.
 func Swarm(draw Draw, params Params) Plan {
 	s := &swarm{draw: draw, Params: params}
 	if s.MaxFaults == 0 {
@@ -76,19 +77,31 @@ func Swarm(draw Draw, params Params) Plan {
 	if p.Engine == "" {
 		p.Engine = "sound"
 	}
-	switch shape := draw(drawShape, 0, 0, 0) % 16; {
-	case shape < 4:
-		p.Faults = s.crashAndSecond()
-	case shape < 5 && s.can(TimeoutFault):
-		p.Faults = s.salvageAndSecond()
-	case shape < 6 && s.can(NoLeaderFault):
-		p.Faults = s.stuckMarkerAndSecond()
-	default:
-		for slot := range 1 + draw(drawCount, 0, 0, 0)%uint64(s.MaxFaults) {
-			p.Faults = append(p.Faults, s.fault(slot))
+	switch s.Seed % 4 {
+	case 0:
+		if p.Faults = s.free(); s.can(CrashFault) {
+			p.Faults = s.crashAndSecond()
 		}
+	case 1, 2:
+		p.Faults = s.tour(s.Seed/4*2 + s.Seed%4 - 1)
+	default:
+		p.Faults = s.free()
 	}
 	return p
+}
+
+// free draws everything.
+func (s *swarm) free() (faults []Fault) {
+	switch shape := s.draw(drawShape, 0, 0, 0) % 8; {
+	case shape == 0 && s.can(TimeoutFault):
+		return s.salvageAndSecond()
+	case shape == 1 && s.can(NoLeaderFault):
+		return s.stuckMarkerAndSecond()
+	}
+	for slot := range 1 + s.draw(drawCount, 0, 0, 0)%uint64(s.MaxFaults) {
+		faults = append(faults, s.fault(slot))
+	}
+	return faults
 }
 
 type swarm struct {
@@ -104,8 +117,8 @@ func (s *swarm) switchOn() {
 		s.on[k] = s.can(k) && s.draw(drawOn, uint64(k), 0, 0)%2 == 0
 		any = any || s.on[k]
 	}
-	for k := KindCount; !any && k > 0; k-- {
-		s.on[k-1] = s.can(k - 1)
+	for k := range KindCount {
+		s.on[k] = s.on[k] || !any && s.can(k)
 	}
 }
 
@@ -155,10 +168,21 @@ func (s *swarm) fault(slot uint64) Fault {
 	if f.Trigger = s.trigger(slot); f.Trigger.OnHook && impossible(k, f.Trigger.Hook) {
 		f.Trigger = s.at(slot)
 	}
-	if f.Trigger.OnHook && f.Node != "" && f.Peer == "" && f.Request == "" && s.draw(drawNode, slot, 1, 0)%3 == 0 && k != MoveCoordinatorFault && k != TimeoutFault {
+	if f.Trigger.OnHook && selfish(k, f.Trigger.Hook) && s.draw(drawNode, slot, 1, 0)%3 == 0 {
 		f.Node = Self
 	}
 	return f
+}
+
+// selfish reports whether a fault of the kind can strike the node that passes the hook. Brokers have no blob store.
+func selfish(k Kind, h Hook) bool {
+	switch k {
+	case CrashFault, PauseFault, ClockFault:
+		return true
+	case BlobSlowFault, BlobFailBeforeFault, BlobFailAfterFault:
+		return !brokerHook(h)
+	}
+	return false
 }
 
 func (s *swarm) trigger(slot uint64) Trigger {
@@ -217,8 +241,15 @@ func (s *swarm) second(after Trigger) Fault {
 	} else {
 		f.Trigger = Trigger{OnHook: true, Hook: hookR0, Nth: 2}
 	}
-	if impossible(f.Kind, f.Trigger.Hook) {
-		f = s.body(1, PauseFault).with(f.Trigger)
+	return s.possible(1, f)
+}
+
+// possible is the fault, or one of another kind where this one cannot strike.
+func (s *swarm) possible(slot uint64, f Fault) Fault {
+	for k := KindCount; k > 0 && impossible(f.Kind, f.Trigger.Hook); k-- {
+		if s.can(k-1) && !impossible(k-1, f.Trigger.Hook) {
+			f = s.body(slot, k-1).with(f.Trigger)
+		}
 	}
 	return f
 }
@@ -235,10 +266,7 @@ func (s *swarm) salvageAndSecond() []Fault {
 	if second.Trigger.Hook != hookR4 {
 		second.Trigger.Nth = 2
 	}
-	if impossible(second.Kind, second.Trigger.Hook) {
-		second = s.body(1, CrashFault).with(second.Trigger)
-	}
-	return []Fault{first, second}
+	return []Fault{first, s.possible(1, second)}
 }
 
 // stuckMarkerAndSecond takes a partition's leader away while markers are written, so that brokers that drop them do, and

@@ -21,6 +21,28 @@ func params(seed uint64) Params {
 		Burn: 40 * time.Second, Checkpoints: 20, TransactionTimeout: 20 * time.Second}
 }
 
+// A campaign that is large enough to be judged must have planned every cell several times, or an empty one says nothing.
+func TestSwarmToursTheTable(t *testing.T) {
+	var planned [KindCount][HookCount]int
+	for seed := range uint64(2000) {
+		for _, f := range Swarm(mixed(seed), params(seed)).Faults {
+			if f.Trigger.OnHook {
+				planned[f.Kind][f.Trigger.Hook]++
+			}
+		}
+	}
+	for k := range KindCount {
+		for h := range HookCount {
+			switch n := planned[k][h]; {
+			case ImpossibleReason(k, h) != "" && n > 0:
+				t.Errorf("%s at %s is impossible and was planned %d times", k, h, n)
+			case ImpossibleReason(k, h) == "" && n < 4:
+				t.Errorf("%s at %s was planned %d times in 2,000 seeds", k, h, n)
+			}
+		}
+	}
+}
+
 // Every plan that a swarm draws must survive its own file and be accepted by the target it was drawn for.
 func TestSwarmPlansAreWellFormed(t *testing.T) {
 	var seen [KindCount]int

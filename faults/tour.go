@@ -1,0 +1,73 @@
+package faults
+
+// A tour visits cells of the table of faults and hooks in turn, two per plan, far apart in the table. A hook that is
+// passed only after something else went wrong gets a fault before it that makes it so.
+
+// tour is plan number n of the tour.
+func (s *swarm) tour(n uint64) (faults []Fault) {
+	const cells = uint64(KindCount) * uint64(HookCount)
+	for i := range uint64(2) {
+		cell := (n + i*(cells/2+uint64(HookCount)/2)) % cells
+		faults = append(faults, s.visit(2*i, Kind(cell/uint64(HookCount)), Hook(cell%uint64(HookCount)))...)
+	}
+	if len(faults) == 0 { // nothing that this world can do
+		return s.free()
+	}
+	return faults
+}
+
+// visit strikes one cell. slot and slot+1 name its draws.
+func (s *swarm) visit(slot uint64, k Kind, h Hook) []Fault {
+	if !s.can(k) || impossible(k, h) {
+		return nil
+	}
+	f := s.body(slot+1, k)
+	if selfish(k, h) && s.draw(drawNode, slot+1, 1, 0)%2 == 0 {
+		f.Node = Self
+	}
+	before := s.prelude(slot, h)
+	switch {
+	case before == nil && (h <= hookK14 || h == hookC1):
+		f.Trigger = s.early(slot+1, h)
+	case h == hookR3 || h == hookR4 || h == hookR5 || h == hookC2:
+		f.Trigger = Trigger{OnHook: true, Hook: h}
+	default:
+		f.Trigger = Trigger{OnHook: true, Hook: h, Nth: 2} // the first restore is the start of the job
+	}
+	return append(before, f)
+}
+
+// early is a trigger on a hook that every checkpoint passes, of one of the first checkpoints.
+func (s *swarm) early(slot uint64, h Hook) Trigger {
+	t := Trigger{OnHook: true, Hook: h}
+	n := s.draw(drawCheckpoint, slot, 0, 0)
+	if brokerHook(h) {
+		if t.Nth = 1 + int(n%20); t.Nth == 1 {
+			t.Nth = 0
+		}
+		return t
+	}
+	t.Checkpoint = min(2+n%8, uint64(max(1, s.Checkpoints)))
+	return t
+}
+
+// prelude is the fault without which the hook is not passed: a crash for a restore, one between completion and commit for
+// a token to decide, a commit held back for a salvage, a partition without leader for a repair.
+func (s *swarm) prelude(slot uint64, h Hook) []Fault {
+	switch {
+	case h == hookC2 && s.can(NoLeaderFault):
+		return []Fault{s.body(slot, NoLeaderFault).with(s.early(slot, hookK9))}
+	case h == hookR4 && s.can(TimeoutFault):
+		return []Fault{s.body(slot, TimeoutFault).with(s.early(slot, hookK7))}
+	case h >= hookR0 && !s.can(CrashFault):
+	case h == hookR3 || h == hookR5:
+		f := s.body(slot, CrashFault).with(s.early(slot, hookK7))
+		f.Node = Self
+		return []Fault{f}
+	case h >= hookR0:
+		f := s.body(slot, CrashFault).with(s.early(slot, 3+Hook(s.draw(drawHook, slot, 0, 0)%7)))
+		f.Node = Self
+		return []Fault{f}
+	}
+	return nil
+}
