@@ -22,7 +22,8 @@ func (t *Task) origin() Origin {
 	return Origin{t.uid(int(o.Source)), o.Partition, o.Offset}
 }
 
-// fail reports the first failure and stops working. Ends are closed later, since fail may be called from within them.
+// fail reports the first failure and stops working. Ends and loop are closed later, since fail may be called from within
+// them.
 func (t *Task) fail(by id.Operator, at Origin, reason string) {
 	if t.phase >= failed {
 		return
@@ -31,7 +32,10 @@ func (t *Task) fail(by id.Operator, at Origin, reason string) {
 	t.entry(entryFailed, uint64(t.spec.Generation), 0)
 	t.p.Log("task %v failed: operator %q at %v: %s", t.spec.Subtask, by, at, reason)
 	t.host.Failed(t.spec.Subtask, by, at, reason)
-	t.loop.Post(func() { t.release(false) })
+	t.loop.Post(func() {
+		t.release(false)
+		t.loop.Close()
+	})
 }
 
 // release closes all ends, once.

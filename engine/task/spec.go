@@ -109,9 +109,10 @@ type Host interface {
 	InputEnded(s id.Subtask)
 	// Committed answers Commit, once all of its tokens are answered.
 	Committed(s id.Subtask, n id.Checkpoint, results []operator.CommitResult)
-	// Failed: the task has stopped by itself. by is empty when it was no operator's fault.
+	// Failed: the task has stopped by itself and closes its loop. by is empty when it was no operator's fault. It is the last
+	// call, unless a Cancel was under way, whose Stopped follows.
 	Failed(s id.Subtask, by id.Operator, at Origin, reason string)
-	// Stopped answers Cancel; it is the last call.
+	// Stopped answers the Cancel of a task that has not failed; it is the last call.
 	Stopped(s id.Subtask)
 }
 

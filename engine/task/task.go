@@ -106,7 +106,7 @@ func (t *Task) Completed(n id.Checkpoint) {
 }
 
 // Cancel stops the task: no record is processed any more, prepared transactions are left alone. Host.Stopped follows,
-// unless the task has been cancelled before.
+// unless the task has been cancelled or has failed before.
 func (t *Task) Cancel() {
 	t.loop.Post(func() {
 		if t.phase == stopped {
