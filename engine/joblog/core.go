@@ -88,6 +88,7 @@ const (
 	idle      stage = iota
 	listing         // List: where is the tail
 	tailing         // Get: the tail
+	founding        // List: whether the tail at position 0, which has no entry before it, is the tail still
 	preceding       // Get: the entry before the tail, which proves its fold
 	creating        // Create: the next entry
 	rivalling       // Get: what is at the position of my create
@@ -153,7 +154,7 @@ func (c *Core) ask(f Fact) Effect {
 }
 
 func (c *Core) do(s stage, e Effect) Effect {
-	c.stage, c.last = s, e
+	c.stage, c.last, c.wait = s, e, 0
 	return e
 }
 
@@ -177,6 +178,10 @@ func (c *Core) listed(f Listed) Effect {
 		return c.rooted(f.Positions)
 	case crowning:
 		return c.crowned(f.Positions)
+	case founding:
+		if k := len(f.Positions); k > 0 && f.Positions[k-1] == 0 {
+			return c.proven(nil)
+		}
 	}
 	if k := len(f.Positions); k > 0 {
 		p := f.Positions[k-1]
@@ -214,7 +219,7 @@ func (c *Core) got(f Got) Effect {
 	case tailing:
 		c.found = e
 		if f.Position == 0 {
-			return c.proven(nil)
+			return c.do(founding, List{})
 		}
 		return c.do(preceding, Get{f.Position - 1})
 	case preceding:
@@ -227,7 +232,7 @@ func (c *Core) got(f Got) Effect {
 
 // missing handles an object that was listed, or told to exist, and is gone: the log was truncated meanwhile.
 func (c *Core) missing(p id.Position) Effect {
-	if _, ok := c.asked.(AppendAsked); ok || c.stage == rivalling && c.unsure {
+	if _, ok := c.asked.(AppendAsked); ok || c.unsure && (c.stage == rivalling || c.stage == linking) {
 		// What was there may have been mine; now it is behind a floor that others announced.
 		return c.finish(fmt.Errorf("%w: %s was truncated", ErrSuperseded, Key(p)))
 	}
@@ -319,7 +324,11 @@ func (c *Core) linked(below *Entry) Effect {
 		return c.missing(e.Position)
 	}
 	if err := verify(c.tail, e); err != nil {
-		return c.finish(err)
+		if _, ok := c.asked.(AppendAsked); ok {
+			return c.finish(err)
+		}
+		c.doubt = err
+		return c.do(listing, List{})
 	}
 	c.tail = &e
 	return c.next()
