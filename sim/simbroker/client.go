@@ -184,9 +184,5 @@ func (k *clientConn) later(f *frame, delay time.Duration) {
 	if f.both {
 		again = append(again, recode(f.second.req))
 	}
-	w.At(w.Now().Add(delay), func() {
-		for _, req := range again {
-			to.detached(req)
-		}
-	})
+	w.At(w.Now().Add(delay), func() { to.detached(again) })
 }

@@ -88,15 +88,18 @@ func (s *serverConn) reply(a *asked, resp kmsg.Response) {
 	s.next()
 }
 
-// detached hands a request to a broker on no connection: a late or repeated one.
-func (b *Broker) detached(req kmsg.Request) {
-	if b.up() {
-		b.loop.Post(func() {
-			s := &serverConn{b: b}
-			s.busy = true
-			b.handle(s, req, func(kmsg.Response) {})
-		})
+// detached hands requests to a broker on a connection that nobody reads any more: late or repeated ones.
+func (b *Broker) detached(reqs []kmsg.Request) {
+	if !b.up() {
+		return
 	}
+	b.loop.Post(func() {
+		s := &serverConn{b: b}
+		for _, req := range reqs {
+			s.queue = append(s.queue, asked{req: req})
+		}
+		s.next()
+	})
 }
 
 // handle picks the handler of a request. A version that the release does not offer is answered 35 where the response has
