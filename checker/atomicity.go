@@ -120,7 +120,7 @@ func (j *judge) abandonedIsInvisible() {
 
 // sinksAgree: at quiescence all sinks of a job show the same inputs, of those that both are to show.
 func (j *judge) sinksAgree() {
-	if j.opts.Running {
+	if j.opts.Running || j.opts.AtMostOnce {
 		return
 	}
 	for b := 1; b < len(j.outputs); b++ {

@@ -75,7 +75,8 @@ type transaction struct {
 // transactions lists the transactions of the output topics, in order of their first record.
 func (j *judge) transactions() []transaction {
 	var all []transaction
-	known := map[identity]int{}
+	known := map[identity]int{} // looked up only
+	j.txnAt = known
 	last, at := identity{-1, -1}, -1
 	for _, t := range j.outputs {
 		for p := j.base[t]; p < j.base[t+1]; p++ {
@@ -113,10 +114,8 @@ func (j *judge) transactions() []transaction {
 
 // transaction finds a transaction of the output topics; nil when it left no record there.
 func (j *judge) transaction(producer int64, epoch int16) *transaction {
-	for i := range j.txns {
-		if j.txns[i].identity == (identity{producer, epoch}) {
-			return &j.txns[i]
-		}
+	if at, ok := j.txnAt[identity{producer, epoch}]; ok {
+		return &j.txns[at]
 	}
 	return nil
 }

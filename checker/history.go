@@ -183,12 +183,12 @@ type Span struct {
 
 // Run is what the world that ran the job knows about the run as a whole.
 type Run struct {
-	Settled      bool   // everything came to rest within the bound
-	Waits        string // what it waited for when it did not
-	Panic        string // an invariant of the engine that failed, or a panic
-	Refused      string // why the configuration was not accepted
-	Hashes       []uint64
-	LowestLSOGap int64 // longest time in a healthy stretch without an advance of a last stable offset, nanoseconds
+	Settled         bool   // everything came to rest within the bound
+	Waits           string // what it waited for when it did not
+	Panic           string // an invariant of the engine that failed, or a panic
+	Refused         string // why the configuration was not accepted
+	Hashes          []uint64
+	LongestUnstable int64 // in nanoseconds: longest time in a healthy stretch that a last stable offset stood still below the high watermark
 }
 
 // History is all the evidence about one run. Fill it through its methods; slices may be read, not reordered.

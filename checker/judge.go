@@ -18,7 +18,8 @@ type judge struct {
 	wants    []bitset
 	claims   claims
 	txns     []transaction // of the output topics
-	property *property     // the one being judged
+	txnAt    map[identity]int
+	property *property // the one being judged
 }
 
 // view is what one reader saw of one output topic.

@@ -39,7 +39,7 @@ func (j *judge) transactionsOwned() {
 }
 
 func (j *judge) stableOffsetAdvances() {
-	if gap := j.h.Run.LowestLSOGap; j.opts.MaxUnstable > 0 && gap > j.opts.MaxUnstable {
+	if gap := j.h.Run.LongestUnstable; j.opts.MaxUnstable > 0 && gap > j.opts.MaxUnstable {
 		f := Finding{}
 		f.Detail = "a last stable offset stood still for " + time.Duration(gap).String() + " in a healthy stretch; the bound is " + time.Duration(j.opts.MaxUnstable).String()
 		j.find(f)

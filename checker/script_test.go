@@ -193,7 +193,7 @@ func (s *script) run(w words) {
 	if w.opts["waits"] != "" {
 		r.Settled, r.Waits = false, w.opts["waits"]
 	}
-	r.Panic, r.Refused, r.LowestLSOGap = w.opts["panic"], w.opts["refused"], s.num(w.opts["unstable"])
+	r.Panic, r.Refused, r.LongestUnstable = w.opts["panic"], w.opts["refused"], s.num(w.opts["unstable"])
 	if w.opts["hashes"] != "" {
 		for _, x := range strings.Split(w.opts["hashes"], ",") {
 			r.Hashes = append(r.Hashes, uint64(s.num(x)))

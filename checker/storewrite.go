@@ -13,7 +13,7 @@ func (h *History) each(put func(line) error) (err error) {
 		}
 	}
 	r := h.Run
-	add(line{Run: &runLine{r.Settled, r.Waits, r.Panic, r.Refused, r.Hashes, r.LowestLSOGap}})
+	add(line{Run: &runLine{r.Settled, r.Waits, r.Panic, r.Refused, r.Hashes, r.LongestUnstable}})
 	for _, t := range h.Topics {
 		add(line{Topic: &topicLine{t.Name, roleNames[t.Role], t.Partitions}})
 	}

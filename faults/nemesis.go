@@ -151,13 +151,3 @@ func (n *Nemesis) Outcomes() []Outcome {
 	}
 	return out
 }
-
-// Fire strikes one fault at once, outside of any plan and trigger: for tests of a target.
-func (n *Nemesis) Fire(f Fault) (Outcome, error) {
-	if err := n.check(f); err != nil {
-		return Outcome{}, err
-	}
-	a := &armed{fault: f, out: Outcome{Hook: NoHook}}
-	n.strike(a, NoHook, "")
-	return a.out, nil
-}

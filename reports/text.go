@@ -57,6 +57,13 @@ func grouped(n int) string {
 	return s
 }
 
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return grouped(n) + " " + what
+}
+
 // verdictText lists verdicts, CLEAN first, then the most severe ones.
 func verdictText(counts map[string]int) string {
 	names := sortedVerdicts(counts)
@@ -154,7 +161,7 @@ func (c *Campaign) coverageText(b *strings.Builder) {
 		fmt.Fprintf(b, "%8s%8s\n", short(c.HitNothing[fault]), short(c.NeverFired[fault]))
 	}
 	if empty > 0 {
-		fmt.Fprintf(b, "%d empty cells\n", empty)
+		fmt.Fprintf(b, "%s\n", plural(empty, "empty cell"))
 	}
 }
 
@@ -230,7 +237,7 @@ func (c *Campaign) failureText(b *strings.Builder) {
 		}
 	}
 	if len(c.Failures) > 0 {
-		fmt.Fprintf(b, "\n%d failures\n", len(c.Failures))
+		fmt.Fprintf(b, "\n%s\n", plural(len(c.Failures), "failure"))
 	}
 	for _, f := range c.Failures {
 		fmt.Fprintf(b, "  %s seed %d %s: %s\n", f.Scenario, f.Seed, f.Verdict, f.Detail)
