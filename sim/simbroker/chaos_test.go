@@ -161,7 +161,7 @@ func TestChaosKeepsEveryVerdict(t *testing.T) {
 			a, b := chaos(t, seed, c.profile, c.old)
 			committed, aborted = committed+a, aborted+b
 		}
-	if committed < 100 || aborted < 50 {
+		if committed < 100 || aborted < 50 {
 			t.Errorf("%s old=%v: only %d committed and %d aborted", c.profile, c.old, committed, aborted)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/onefold/onefold/engine/broker"
+	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/sim"
 )
 
@@ -34,6 +35,7 @@ type clientConn struct {
 	to     *Broker
 	link   *sim.Link
 	asked  []pending
+	armed  bool // the timer that looks for overdue answers runs
 }
 
 // pending is a request that waits for its answer, or one half of a pair.
@@ -41,6 +43,7 @@ type pending struct {
 	done  func(kmsg.Response, error)
 	both  *pair
 	which int
+	due   env.Instant
 }
 
 type pair struct {
@@ -59,7 +62,7 @@ func (c *client) Send(node int32, req kmsg.Request, done func(kmsg.Response, err
 		c.loop.Post(func() { done(nil, fmt.Errorf("broker %d: %w", node, broker.ErrNotSent)) })
 		return
 	}
-	k.asked = append(k.asked, pending{done: done})
+	k.asked = append(k.asked, pending{done: done, due: k.due(req)})
 	k.send(&frame{first: asked{req: c.wire(req)}}, req)
 }
 
@@ -71,7 +74,8 @@ func (c *client) SendBoth(node int32, first, second kmsg.Request, done func(kmsg
 		return
 	}
 	p := &pair{done: done}
-	k.asked = append(k.asked, pending{both: p}, pending{both: p, which: 1})
+	due := k.due(second)
+	k.asked = append(k.asked, pending{both: p, due: due}, pending{both: p, which: 1, due: due})
 	k.send(&frame{first: asked{req: c.wire(first)}, second: asked{req: c.wire(second)}, both: true}, first)
 }
 
@@ -96,6 +100,33 @@ func (c *client) conn(node int32) *clientConn {
 		c.conns[node] = k
 	}
 	return k
+}
+
+// due is when the answer to a request is overdue.
+func (k *clientConn) due(req kmsg.Request) env.Instant {
+	d := k.client.c.cfg.ClientTimeout
+	if f, isFetch := req.(*kmsg.FetchRequest); isFetch {
+		d += time.Duration(f.MaxWaitMillis) * time.Millisecond
+	}
+	if !k.armed {
+		k.armed = true
+		k.client.loop.After(d, k.overdue)
+	}
+	return k.client.c.w.Now().Add(d)
+}
+
+// overdue breaks a connection whose oldest answer is overdue.
+func (k *clientConn) overdue() {
+	now := k.client.c.w.Now()
+	switch {
+	case k.client.conns[k.to.id] != k || len(k.asked) == 0:
+		k.armed = false
+	case k.asked[0].due <= now:
+		k.armed = false
+		k.link.Break(sim.ErrTimeout)
+	default:
+		k.client.loop.After(k.asked[0].due.Sub(now), k.overdue)
+	}
 }
 
 // send sends one write and lets a fault strike it.

@@ -23,6 +23,10 @@ type Config struct {
 	// IDExpiration is how long an idle transactional id is remembered; 0 for ever.
 	IDExpiration time.Duration
 
+	// ClientTimeout is how long a client's port waits for an answer, beyond what the request itself may wait, before it
+	// breaks the connection; 15 s.
+	ClientTimeout time.Duration
+
 	// Session bounds the time after which a broker that died is declared dead; 2 to 4 s.
 	Session Span
 	// FailOver bounds the time after that until its coordinator partitions have another leader; 50 to 500 ms.
@@ -84,6 +88,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.ScanInterval == 0 {
 		c.ScanInterval = 10 * time.Second
+	}
+	if c.ClientTimeout == 0 {
+		c.ClientTimeout = 15 * time.Second
 	}
 	c.Session = c.Session.or(2*time.Second, 4*time.Second)
 	c.FailOver = c.FailOver.or(50*time.Millisecond, 500*time.Millisecond)

@@ -68,6 +68,11 @@ func (c *Cluster) fenceBroker(b *Broker) {
 			p.lead(-1)
 		}
 	}
+	for _, k := range c.brokers {
+		if k.up() && k.peers[b.id].link != nil { // what others still ask it will not be answered
+			k.peers[b.id].link.Break(sim.ErrTimeout)
+		}
+	}
 }
 
 // failOver gives the coordinator partitions that nobody leads to other brokers after a while.

@@ -258,3 +258,39 @@ func TestSameSeedSameTrace(t *testing.T) {
 		t.Error("two seeds, one trace")
 	}
 }
+
+// A broker that says nothing is given up, and the outcome is unknown: it may still do what it was asked.
+func TestSilentBrokerIsGivenUp(t *testing.T) {
+	r := newRig(t, 1, "k44", func(c *Config) { c.Session = Span{time.Hour, time.Hour} })
+	x := r.init("a")
+	r.produce(12, x, 0, batchOf(x, 0, true, "x"))
+	n := r.c.Node(r.c.Coordinator("a"))
+	n.Pause(0)
+	a := r.start(r.coord("a"), endReq(5, x, true))
+	r.w.RunFor(14 * time.Second)
+	equal(t, "waits", a.done, false)
+	r.wait(a)
+	equal(t, "unknown", a.err != nil && !errors.Is(a.err, broker.ErrNotSent), true)
+	equal(t, "not done", r.state("a"), Ongoing)
+	n.Resume()
+	r.settle()
+	equal(t, "answer of a fresh connection", r.end(5, x, true).ErrorCode, ok)
+	r.settle()
+	sameStrings(t, "visible", r.committed(0), "x")
+}
+
+// Deleting a topic ends what waits for it.
+func TestDeletedTopicEndsTransaction(t *testing.T) {
+	r := newRig(t, 1, "k41")
+	x := r.init("a")
+	r.produce(12, x, 0, batchOf(x, 0, true, "x"))
+	r.plainOffset("g", 0, 1, "")
+	r.c.TakeLeader("out", 0)
+	equal(t, "end", r.end(5, x, true).ErrorCode, ok)
+	r.w.RunFor(time.Second)
+	equal(t, "waits", r.state("a"), PrepareCommit)
+	equal(t, "delete", r.c.DeleteTopic("out"), true)
+	r.settle()
+	equal(t, "complete", r.state("a"), CompleteCommit)
+	equal(t, "offset gone", r.c.Offsets("g")[0].Offset, -1)
+}

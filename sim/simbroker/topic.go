@@ -128,6 +128,11 @@ func (p *partition) lead(leader int32) {
 	if p.group != nil && leader >= 0 {
 		p.group.load()
 	}
+	p.alert()
+}
+
+// alert tells those that wait for a change of leader.
+func (p *partition) alert() {
 	p.wake()
 	waiting := p.waiting
 	p.waiting = nil
@@ -157,6 +162,7 @@ func (c *Cluster) remove(t *topic) {
 	for _, p := range t.parts {
 		p.deleted = true
 		p.lead(-1)
+		p.alert()
 	}
 	for _, p := range c.offsets {
 		p.group.topicDeleted(t.name)

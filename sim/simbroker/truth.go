@@ -1,6 +1,9 @@
 package simbroker
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // TopicSpec describes a topic that CreateTopic makes.
 type TopicSpec struct {
@@ -300,4 +303,27 @@ func (c *Cluster) Settled() (settled bool, waitsFor string) {
 		}
 	}
 	return true, ""
+}
+
+// String is the event in one line.
+func (e TxnEvent) String() string {
+	s := fmt.Sprintf("%s %s %d/%d %s %v", time.Duration(e.At), e.ID, e.ProducerID, e.Epoch, e.State, e.Partitions)
+	if len(e.Dropped) > 0 {
+		s += fmt.Sprintf(" dropped %v", e.Dropped)
+	}
+	return s
+}
+
+// String is the status in one line.
+func (t TxnStatus) String() string {
+	s := fmt.Sprintf("%s %d/%d %s %v", t.ID, t.ProducerID, t.Epoch, t.State, t.Partitions)
+	if t.Pending {
+		s += " pending"
+	}
+	return s
+}
+
+// String is the open transaction in one line.
+func (o OpenTransaction) String() string {
+	return fmt.Sprintf("%s from %d open for producer %d/%d", o.TopicPartition, o.First, o.ProducerID, o.Epoch)
 }
