@@ -2,10 +2,12 @@ package sink
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/onefold/onefold/engine/env"
+	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/kafka"
 )
 
@@ -85,7 +87,8 @@ func checkClosed(ask Ask, p *Plan, older []kafka.ListedTransaction) error {
 	}
 }
 
-// closeAll repairs what fenced ids left open and says what is still to be waited for.
+// closeAll repairs what fenced ids left open and says what is still to be waited for. A marker that is missing on the
+// offsets partition of a sink counts as well: its lanes would read as unstable for ever.
 func closeAll(ask Ask, p *Plan, older []kafka.ListedTransaction, seen Seen) string {
 	if seen.Err != nil {
 		return seen.Err.Error()
@@ -96,43 +99,55 @@ func closeAll(ask Ask, p *Plan, older []kafka.ListedTransaction, seen Seen) stri
 			waits = fmt.Sprintf("%v: %v", at.TopicPartition, at.Code)
 		}
 	}
-	for _, l := range older {
-		d := Dropped{}
-		for _, at := range seen.Producers {
-			if _, ok := openAt(at, l.ProducerID); ok {
-				d.Partitions = append(d.Partitions, at)
+	for _, s := range p.Sinks {
+		offsets := get[Seen](ask, LookOffsets{s.Operator})
+		if offsets.Err != nil || len(offsets.Producers) != 1 {
+			ask(Say{fmt.Sprintf("the offsets partition of %s cannot be looked at: %v", s.Operator, offsets.Err)})
+			continue
+		}
+		for _, l := range older {
+			if n, _ := ParseName(l.TransactionalID); n.Sink != s.Operator {
+				continue
 			}
-		}
-		if len(d.Partitions) == 0 {
-			continue
-		}
-		waits = fmt.Sprintf("%s is open at %v", l.TransactionalID, d.where())
-		got := get[Described](ask, Describe{[]string{l.TransactionalID}})
-		if got.Err != nil {
-			continue
-		}
-		d.Now = got.Transactions[0]
-		switch d.Now.State {
-		case kafka.TxnOngoing:
-			ask(Initialise{l.TransactionalID, fenceTimeout})
-			continue
-		case kafka.TxnPrepareCommit, kafka.TxnPrepareAbort:
-			continue
-		}
-		// Describe first, the partitions second: what is still open now was dropped.
-		again := get[Seen](ask, Look{Partitions: d.where()})
-		d.Partitions = slices.DeleteFunc(again.Producers, func(at kafka.PartitionProducers) bool {
-			_, ok := openAt(at, l.ProducerID)
-			return !ok
-		})
-		if again.Err != nil || len(d.Partitions) == 0 {
-			continue
-		}
-		d.Item = Item{Commit: d.Now.State == kafka.TxnCompleteCommit}
-		d.Item.Token.TransactionalID, d.Item.Token.ProducerID, d.Item.Token.EndTxnVersion = l.TransactionalID, l.ProducerID, p.Protocol
-		if err := p.Rules.RepairDropped(ask, p, d); err != nil {
-			return err.Error()
+			d := openOf(seen, offsets, l.ProducerID, math.MaxInt16)
+			if len(d.Partitions) == 0 && !d.Lane {
+				continue
+			}
+			waits = fmt.Sprintf("%s is open at %v lanes=%v", l.TransactionalID, d.where(), d.Lane)
+			if err := closeOne(ask, p, s, l, d.where()); err != nil {
+				return err.Error()
+			}
 		}
 	}
 	return waits
+}
+
+// closeOne ends what one fenced id has left open.
+func closeOne(ask Ask, p *Plan, s Spec, l kafka.ListedTransaction, where []id.TopicPartition) error {
+	got := get[Described](ask, Describe{[]string{l.TransactionalID}})
+	if got.Err != nil {
+		return nil
+	}
+	now := got.Transactions[0]
+	switch now.State {
+	case kafka.TxnOngoing:
+		ask(Initialise{l.TransactionalID, fenceTimeout})
+		return nil
+	case kafka.TxnPrepareCommit, kafka.TxnPrepareAbort:
+		return nil
+	}
+	// Describe first, the partitions second: what is still open now was dropped.
+	seen := get[Seen](ask, Look{Partitions: where})
+	offsets := get[Seen](ask, LookOffsets{s.Operator})
+	if seen.Err != nil || offsets.Err != nil {
+		return nil
+	}
+	d := openOf(seen, offsets, l.ProducerID, now.ProducerEpoch)
+	if len(d.Partitions) == 0 && !d.Lane {
+		return nil
+	}
+	d.Now, d.Item = now, Item{Commit: now.State == kafka.TxnCompleteCommit}
+	t := &d.Item.Token
+	t.Sink, t.TransactionalID, t.ProducerID, t.EndTxnVersion = s.Operator, l.TransactionalID, l.ProducerID, p.Protocol
+	return p.Rules.RepairDropped(ask, p, d)
 }

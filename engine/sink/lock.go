@@ -53,10 +53,15 @@ func finishSalvage(ask Ask, p *Plan, s Spec, name string) error {
 		if listed.Err != nil {
 			return fmt.Errorf("partitions of %s: %w", s.Topic, listed.Err)
 		}
-		open, err := openOf(ask, listed.Partitions, s.Operator, now.ProducerID)
-		if err != nil {
-			return err
+		seen := get[Seen](ask, Look{Partitions: listed.Partitions})
+		offsets := get[Seen](ask, LookOffsets{s.Operator})
+		if seen.Err != nil {
+			return fmt.Errorf("%s: %w", name, seen.Err)
 		}
+		if offsets.Err != nil {
+			ask(Say{fmt.Sprintf("the offsets partition of %s cannot be looked at: %v", s.Operator, offsets.Err)})
+		}
+		open := openOf(seen, offsets, now.ProducerID, now.ProducerEpoch)
 		if len(open.Partitions) == 0 && !open.Lane {
 			return nil
 		}
@@ -76,23 +81,21 @@ func finishSalvage(ask Ask, p *Plan, s Spec, name string) error {
 	}
 }
 
-// openOf finds where a producer id has an open transaction: in partitions, and in the offsets partition of a sink's group.
-func openOf(ask Ask, partitions []id.TopicPartition, sink id.Operator, producer int64) (Dropped, error) {
-	var d Dropped
-	seen := get[Seen](ask, Look{Partitions: partitions})
-	if seen.Err != nil {
-		return d, seen.Err
-	}
+// openOf is where a producer id has an open transaction of an epoch up to last: partitions that were looked at, and the
+// offsets partition of a sink's group. A later epoch is a transaction that somebody began since.
+func openOf(seen, offsets Seen, producer int64, last int16) Dropped {
+	d := Dropped{LastEpoch: last}
 	for _, at := range seen.Producers {
-		if _, ok := openAt(at, producer); ok {
+		if open, ok := openAt(at, producer); ok && open.ProducerEpoch <= int32(last) {
 			d.Partitions = append(d.Partitions, at)
 		}
 	}
-	offsets := get[Seen](ask, LookOffsets{sink})
-	if offsets.Err == nil && len(offsets.Producers) == 1 {
-		_, d.Lane = openAt(offsets.Producers[0], producer)
+	for _, at := range offsets.Producers {
+		if open, ok := openAt(at, producer); ok && open.ProducerEpoch <= int32(last) {
+			d.Lane = true
+		}
 	}
-	return d, nil
+	return d
 }
 
 // openAt is the open transaction of a producer id at a partition.

@@ -20,7 +20,7 @@ func RepairMarkers(ask Ask, p *Plan, d Dropped) error {
 	under := kafka.Identity{TransactionalID: t.TransactionalID, ProducerID: d.Now.ProducerID, ProducerEpoch: d.Now.ProducerEpoch, Protocol: t.EndTxnVersion}
 	var left []id.TopicPartition
 	for _, at := range d.Partitions {
-		if !writeMarker(ask, p, at, t.ProducerID, d.Item.Commit) {
+		if !writeMarker(ask, p, at, d) {
 			left = append(left, at.TopicPartition)
 		}
 	}
@@ -35,16 +35,17 @@ func RepairMarkers(ask Ask, p *Plan, d Dropped) error {
 }
 
 // writeMarker writes one marker by hand; false when the cluster does not allow it.
-func writeMarker(ask Ask, p *Plan, at kafka.PartitionProducers, producer int64, commit bool) bool {
+func writeMarker(ask Ask, p *Plan, at kafka.PartitionProducers, d Dropped) bool {
 	if p.NoClusterRights {
 		return false
 	}
+	producer := d.Item.Token.ProducerID
 	open, ok := openAt(at, producer)
-	if !ok {
+	if !ok || open.ProducerEpoch > int32(d.LastEpoch) {
 		return true
 	}
 	got := get[Answered](ask, WriteMarker{kafka.MarkerWrite{
-		ProducerID: producer, ProducerEpoch: int16(open.ProducerEpoch), Commit: commit, CoordinatorEpoch: open.CoordinatorEpoch,
+		ProducerID: producer, ProducerEpoch: int16(open.ProducerEpoch), Commit: d.Item.Commit, CoordinatorEpoch: open.CoordinatorEpoch,
 		Partitions: []id.TopicPartition{at.TopicPartition},
 	}})
 	if got.Err == nil && got.Code == kafka.ClusterAuthorization {
@@ -59,7 +60,7 @@ func repairLane(ask Ask, p *Plan, d Dropped, under kafka.Identity) {
 	if !p.NoClusterRights {
 		offsets := get[Seen](ask, LookOffsets{t.Sink})
 		if offsets.Err == nil && len(offsets.Producers) == 1 && offsets.Producers[0].Code == kafka.OK {
-			if writeMarker(ask, p, offsets.Producers[0], t.ProducerID, d.Item.Commit) {
+			if writeMarker(ask, p, offsets.Producers[0], d) {
 				return
 			}
 		}

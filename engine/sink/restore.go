@@ -67,6 +67,11 @@ func (r *restore) round() (operator.RestoreOutcome, error) {
 		return operator.RestoreOutcome{}, err
 	}
 	r.locks, r.lost = locks, nil
+	if len(tokens) > 0 {
+		if err := r.own(); err != nil {
+			return operator.RestoreOutcome{}, err
+		}
+	}
 	found, err := r.p.Rules.Survey(r.ask, r.p, tokens)
 	if err != nil {
 		return operator.RestoreOutcome{}, err
@@ -85,6 +90,20 @@ func (r *restore) round() (operator.RestoreOutcome, error) {
 		out.Stop, out.Err = true, fmt.Errorf("checkpoint %d: records of %d ranges are lost", r.lost.Checkpoint, len(r.lost.Items))
 	}
 	return out, nil
+}
+
+// own proves that the log still is this generation's, after the locks were taken. Without it, a restore that slept could
+// salvage what was salvaged long ago:
+//
+//  1. Generation 4 claims and sleeps. Generation 5 claims, salvages the aborted token of checkpoint 7, confirms, and its
+//     writers commit 8 on the same lane.
+//  2. Generation 4 wakes up and initialises the salvage id. It fences nobody: generation 5 needs it no more.
+//  3. It reads the evidence: the lane says 8, which is not 7, and the second witness says aborted. It salvages again.
+//
+// An append that succeeds says that every newer generation claims later, and so takes the locks later: from then on a
+// newer restore fences this one's salvage, and reads what it has done.
+func (r *restore) own() error {
+	return r.append(joblog.Entry{Kind: joblog.Fenced, Fenced: r.state.Fenced})
 }
 
 func (r *restore) ensureMarkers() error {

@@ -323,8 +323,13 @@ func (r *rig) trace() string {
 	if err := r.w.WriteTrace(&b, false); err != nil {
 		return err.Error()
 	}
-	lines := strings.Split(b.String(), "\n")
-	return "log: " + r.entries() + "\n" + strings.Join(lines[max(0, len(lines)-60):], "\n")
+	var lines []string
+	for _, l := range strings.Split(b.String(), "\n") {
+		if !strings.Contains(l, " accept ") && !strings.Contains(l, " close ") {
+			lines = append(lines, l)
+		}
+	}
+	return "log: " + r.entries() + "\n" + strings.Join(lines[max(0, len(lines)-250):], "\n")
 }
 
 // onHook runs fn at the first pass of a point.

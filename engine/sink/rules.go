@@ -127,6 +127,8 @@ type Dropped struct {
 	Now        kafka.Transaction // as Describe shows it
 	Partitions []kafka.PartitionProducers
 	Lane       bool // its lane's offsets partition
+	// LastEpoch: what is open under a later epoch of the same producer id is another transaction.
+	LastEpoch int16
 }
 
 // FenceInput says what to fence.

@@ -93,7 +93,7 @@ type inspection struct {
 func inspect(item Item, now kafka.Transaction, seen Seen, try int) inspection {
 	t := item.Token
 	co := ReadCoordinator(t, now)
-	in := inspection{dropped: Dropped{Item: item, Now: now}}
+	in := inspection{dropped: Dropped{Item: item, Now: now, LastEpoch: t.ProducerEpoch}}
 	var waits []string
 	for _, tp := range item.partitions() {
 		at := producersOf(seen, tp)

@@ -33,11 +33,11 @@ type Writer struct {
 	producers []*kafka.Producer // by number; closed and forgotten when sealed
 	// sealing is set from the barrier until the epoch's last record is acknowledged. No transaction begins meanwhile: two
 	// identities have no order between them, and a record of the next epoch that came first would stand before it for ever.
-	sealing bool
-	opened    func(error)
-	barriers  []barrierDone
-	commits   []commitDone
-	closed    bool
+	sealing  bool
+	opened   func(error)
+	barriers []barrierDone
+	commits  []commitDone
+	closed   bool
 }
 
 type barrierDone struct {
