@@ -129,6 +129,7 @@ func TestTablesBehaveAsMaps(t *testing.T) {
 				object := state.Encode(b.Freeze(), groups)
 				before = maps.Clone(model)
 				all := map[string]string{}
+				entries := 0
 				for i := range parallelism {
 					r := keygroup.RangeOf(i, parallelism, groups)
 					c := New(groups, b.numeric)
@@ -141,9 +142,10 @@ func TestTablesBehaveAsMaps(t *testing.T) {
 					if f.Changed() != 0 {
 						t.Fatalf("%d entries count as changed after a restore", f.Changed())
 					}
+					entries += f.Entries()
 					maps.Copy(all, content(f))
 				}
-				if !maps.Equal(all, model) {
+				if !maps.Equal(all, model) || entries != len(model) {
 					t.Fatalf("%d subtasks restore %v, not %v", parallelism, all, model)
 				}
 			},
