@@ -104,9 +104,9 @@ func (c *Cluster) ReadAll(topic string, num int32) []Logged {
 
 func (l *log) records(from, limit int64) []Logged {
 	var out []Logged
-	for i := range l.batches {
+	for i := l.find(from); i < len(l.batches) && l.batches[i].base < limit; i++ {
 		b := &l.batches[i]
-		if b.last < from || b.base >= limit || b.size == 0 {
+		if b.size == 0 {
 			continue
 		}
 		n := len(out)
