@@ -203,7 +203,8 @@ func appendPlainBatch(dst []byte, h header, records []Record) []byte {
 		h.maxTime = max(h.maxTime, records[i].Time)
 	}
 	dst = appendHeader(dst, h)
-	var scratch []byte
+	var space [512]byte
+	scratch := space[:0]
 	for i := range records {
 		scratch = records[i].appendTo(scratch[:0], h.firstTime, int64(i))
 		dst = binary.AppendVarint(dst, int64(len(scratch)))

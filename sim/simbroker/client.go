@@ -25,6 +25,9 @@ type client struct {
 func newClient(c *Cluster, n *sim.Node, l *sim.Loop, class broker.Class) *client {
 	cl := &client{c: c, node: n, loop: l, class: class, conns: make([]*clientConn, len(c.brokers))}
 	cl.seed = int32(c.draw(kindBootstrap, n.Key(), uint64(class), 0) % uint64(len(c.brokers)))
+	if len(c.clients)&63 == 63 {
+		c.forgetClosed()
+	}
 	c.clients = append(c.clients, cl)
 	return cl
 }

@@ -29,6 +29,7 @@ type Cluster struct {
 	shards  []*shard
 	nextPID int64
 	history []TxnEvent
+	scratch []byte    // of appends without a network
 	clients []*client // of loops that were alive when last looked at
 }
 

@@ -68,19 +68,10 @@ func (p planned) ElectLeader(topic string, num int32) bool {
 // inFlight tells whether a node is in the middle of something that involves the cluster: a client waits for an answer
 // (fetches that wait for records aside), a broker coordinates a transaction that is open or being ended.
 func (c *Cluster) inFlight(node string) bool {
-	kept := c.clients[:0]
-	busy := false
 	for _, k := range c.clients {
-		if k.loop.Closed() {
-			continue
+		if !k.loop.Closed() && k.class != broker.Fetch && k.node.Name() == node && k.waits() {
+			return true
 		}
-		kept = append(kept, k)
-		busy = busy || k.class != broker.Fetch && k.node.Name() == node && k.waits()
-	}
-	clear(c.clients[len(kept):])
-	c.clients = kept
-	if busy {
-		return true
 	}
 	for _, s := range c.shards {
 		if s.leader < 0 || c.brokers[s.leader].node.Name() != node {
@@ -98,6 +89,18 @@ func (c *Cluster) inFlight(node string) bool {
 		}
 	}
 	return false
+}
+
+// forgetClosed drops the ports of loops that are gone.
+func (c *Cluster) forgetClosed() {
+	kept := c.clients[:0]
+	for _, k := range c.clients {
+		if !k.loop.Closed() {
+			kept = append(kept, k)
+		}
+	}
+	clear(c.clients[len(kept):])
+	c.clients = kept
 }
 
 func (c *client) waits() bool {

@@ -63,7 +63,8 @@ func (c *Cluster) Append(topic string, num int32, records []Record) int64 {
 }
 
 func (c *Cluster) appendAs(p *partition, h header, records []Record) int64 {
-	b := appendPlainBatch(nil, h, records)
+	c.scratch = appendPlainBatch(c.scratch[:0], h, records)
+	b := c.scratch
 	h = readHeader(b)
 	base := p.log.appendBatch(b, &h, p.leaderEpoch, p.appendTime(c.w.Wall().UnixMilli()))
 	p.wake()
