@@ -51,6 +51,9 @@ type Config struct {
 	// read back.
 	Mirror func(loop env.Loop, n id.Checkpoint, positions []checkpoint.Position)
 
+	// Check turns on expensive checks: those of the coordinator, after each step.
+	Check bool
+
 	// LogKeep is how many entries of the job log are kept; 0 keeps all.
 	LogKeep uint64
 	// Rules replaces decisions; zero is the sound ones. It exists for negative controls.

@@ -59,7 +59,16 @@ func (r *generation) step(f checkpoint.Fact) {
 	if r.done {
 		return
 	}
-	for _, e := range slices.Clone(r.coord.Step(r.p.Now(), f)) {
+	var before checkpoint.Snapshot
+	if r.cfg.Check {
+		before = r.coord.Snapshot()
+	}
+	effects := slices.Clone(r.coord.Step(r.p.Now(), f))
+	if r.cfg.Check {
+		r.coord.Check()
+		r.coord.CheckDelta(before)
+	}
+	for _, e := range effects {
 		r.execute(e)
 	}
 }

@@ -3,7 +3,7 @@ package jobmanager
 import (
 	"fmt"
 	"slices"
-	"sort"
+	"strings"
 
 	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/id"
@@ -66,7 +66,7 @@ func (m *member) register(r *wire.Register) {
 	}
 	m.name, m.slots, m.followed = r.TaskManager, r.Slots, r.Followed
 	j.members = append(j.members, m)
-	sort.Slice(j.members, func(a, b int) bool { return j.members[a].name < j.members[b].name })
+	slices.SortStableFunc(j.members, func(a, b *member) int { return strings.Compare(string(a.name), string(b.name)) })
 	m.send(j.announcement())
 	j.consider()
 }

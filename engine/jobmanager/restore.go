@@ -109,6 +109,7 @@ func retryWait(try int) time.Duration {
 
 // discover asks every source for its splits, known ones at the restored positions, one source after the other.
 func (r *generation) discover() {
+	r.reseal()
 	r.event(Event{Kind: Restored, Checkpoint: r.restored.Checkpoint, Positions: positions(r.restored)})
 	var sources []int
 	for op := range r.cfg.Job.Operators {

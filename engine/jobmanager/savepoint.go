@@ -23,13 +23,26 @@ type Sealed struct {
 // SealKey is where the seal of a savepoint lives.
 func SealKey(n id.Checkpoint) blob.Key { return blob.Key(fmt.Sprintf("savepoints/%016d", uint64(n))) }
 
-func (r *generation) seal(ref joblog.CheckpointRef) {
+func (r *generation) sealOf(ref joblog.CheckpointRef) []byte {
 	document, err := json.Marshal(Sealed{Job: r.state.Job, Graph: shape(r.cfg.Job), Ref: ref})
 	if err != nil {
 		panic(err) // plain data always encodes
 	}
+	return joblog.Seal(document)
+}
+
+// reseal makes up for a generation that died between the Savepoint entry and the seal: the log says that the newest
+// savepoint is the user's, so it must be possible to name it.
+func (r *generation) reseal() {
+	if k := len(r.state.Savepoints); k > 0 {
+		ref := r.state.Savepoints[k-1]
+		r.create(SealKey(ref.Checkpoint), r.sealOf(ref), 0, func() {})
+	}
+}
+
+func (r *generation) seal(ref joblog.CheckpointRef) {
 	k := SealKey(ref.Checkpoint)
-	r.create(k, joblog.Seal(document), 0, func() {
+	r.create(k, r.sealOf(ref), 0, func() {
 		r.event(Event{Kind: SavepointSealed, Checkpoint: ref.Checkpoint, Key: k})
 		r.tell(func(j *JobManager) { j.sealed(ref.Checkpoint, k) })
 		r.step(checkpoint.Sealed{Checkpoint: ref.Checkpoint})

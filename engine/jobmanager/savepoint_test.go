@@ -148,3 +148,30 @@ func TestChangedGraphIsRefused(t *testing.T) {
 		t.Errorf("something was written")
 	}
 }
+
+// A JobManager that dies between the Savepoint entry and the seal: the seal is made up for.
+func TestSealIsMadeUpFor(t *testing.T) {
+	b := newBench(t, 26)
+	jm, j := b.held("jm1", nil)
+	jm.Start()
+	b.tm("tm1", "jm1").Start()
+	b.tm("tm2", "jm1").Start()
+	b.until(jobmanager.CheckpointConfirmed, 1)
+	j().Savepoint(nil)
+	if !b.w.RunUntil(func() bool {
+		log := b.log()
+		return log[len(log)-1].Kind == joblog.Savepoint
+	}, b.w.Now().Add(time.Minute)) {
+		t.Fatal("no savepoint")
+	}
+	n := b.log()[len(b.log())-1].Checkpoint
+	jm.Crash()
+	if _, there := b.store.Peek(jobmanager.SealKey(n)); there {
+		t.Fatal("it is sealed already: this test shows nothing")
+	}
+	jm.Start()
+	b.until(jobmanager.Running, 2)
+	if _, there := b.store.Peek(jobmanager.SealKey(n)); !there {
+		t.Errorf("savepoint %d is not sealed", n)
+	}
+}

@@ -91,7 +91,7 @@ func (b *bench) jm(name string, standby bool) *sim.Node {
 }
 
 func (b *bench) jmConfig(name string, standby bool) jobmanager.Config {
-	c := jobmanager.Config{Job: b.job, Parallelism: graph.Parallelism{Default: b.width}, Standby: standby,
+	c := jobmanager.Config{Job: b.job, Parallelism: graph.Parallelism{Default: b.width}, Standby: standby, Check: true,
 		NewCommitter: func(c jobmanager.CommitterContext) operator.Committer { return &fakeCommitter{b: b, loop: c.Loop} },
 		Checkpoint:   checkpoint.Config{Interval: time.Second, Timeout: 3 * time.Second, Retain: 2},
 		OnEvent:      func(e jobmanager.Event) { b.events = append(b.events, told{name, e}) },
