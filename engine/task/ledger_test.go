@@ -14,7 +14,9 @@ import (
 type ledger struct {
 	prepared []prepared
 	visible  []operator.Record
-	slow     int // every slow-th record makes a sink unready for a while; 0: never
+	opened   int
+	closed   []bool // clean or not, of each Close
+	slow     int    // every slow-th record makes a sink unready for a while; 0: never
 }
 
 type prepared struct {
@@ -53,6 +55,7 @@ type ledgerSink struct {
 
 func (s *ledgerSink) Open(ctx operator.Context, carried []token.Token, opened func(error)) {
 	s.ctx, s.pending = ctx, carried
+	s.l.opened++
 	ctx.Loop.After(time.Millisecond, func() { opened(nil) })
 }
 
@@ -101,4 +104,4 @@ func (s *ledgerSink) Freed(n id.Checkpoint) {
 	s.pending = slices.DeleteFunc(s.pending, func(t token.Token) bool { return t.Checkpoint <= n })
 }
 
-func (s *ledgerSink) Close(bool) {}
+func (s *ledgerSink) Close(clean bool) { s.l.closed = append(s.l.closed, clean) }

@@ -190,7 +190,12 @@ func broken(t *testing.T, fault func() error) (failure string, failed *sim.Failu
 	flow.To(guilty, "out", r.out, encodeTotal)
 	r.job, r.splits, r.par.Default, r.options = job, g.Splits(), 1, task.Options{Batch: 8}
 	r.w.At(env.Instant(time.Millisecond), r.deploy)
-	r.w.RunUntil(func() bool { return r.done }, env.Instant(time.Minute))
+	if r.w.RunUntil(func() bool { return r.done }, env.Instant(time.Minute)) {
+		r.w.RunFor(10 * time.Millisecond)
+		if got := fmt.Sprint(r.out.opened, r.out.closed); got != "2 [false true]" {
+			t.Errorf("sinks opened and closed: %s", got)
+		}
+	}
 	return strings.Join(r.failures, "; "), r.w.Failure()
 }
 

@@ -110,7 +110,12 @@ func TestTablesBehaveAsMaps(t *testing.T) {
 				f := b.Freeze()
 				apply := maps.Clone(before)
 				for _, name := range f.Tables() {
+					told := map[string]bool{}
 					f.EachChanged(name, func(e state.Entry, deleted bool) {
+						if told[string(e.Key)] {
+							t.Fatalf("%s: key %x is told twice", name, e.Key)
+						}
+						told[string(e.Key)] = true
 						if k := fmt.Sprintf("%s/%x", name, e.Key); deleted {
 							delete(apply, k)
 						} else {
