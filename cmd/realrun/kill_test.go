@@ -272,7 +272,7 @@ func TestZombies(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
-			generator := s.generate(40_000, 5000)
+			generator := s.generate(15_000, 5000)
 			var one *child
 			switch hold {
 			case "":
@@ -306,4 +306,37 @@ func TestZombies(t *testing.T) {
 			s.verify()
 		})
 	}
+}
+
+// The embedded Kafka dies with the job and aborts what is prepared: what was completed must come back by a salvage.
+func TestEmbeddedKilledAfterCompletedSalvages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills processes; make test runs it")
+	}
+	s := &site{t: t, brokers: "embedded", state: filepath.Join(t.TempDir(), "state"), in: "payments", out: "totals", kfake: true}
+	if code := start(t, s.args("generate", "--state", s.state, "--records", "20000")...).exit(time.Minute); code != 0 {
+		t.Fatal("generate")
+	}
+	c := s.run("--bounded", "--hold", "k7")
+	c.says("holding at k7", 30*time.Second)
+	state := s.log().state()
+	records := int64(0)
+	for _, u := range state.Undecided {
+		for _, r := range u.Ranges {
+			records += r.Count
+		}
+	}
+	t.Logf("killed at k7: checkpoint %d is completed, %d transactions with %d records are prepared", state.Completed.Checkpoint, len(state.Undecided), records)
+	if records == 0 {
+		t.Fatal("nothing was prepared")
+	}
+	c.kill()
+	c = s.run("--bounded")
+	if code := c.exit(time.Minute); code != 0 {
+		t.Fatalf("run exits %d:\n%s", code, c.tail(40))
+	}
+	if !strings.Contains(c.text(), "salvage") {
+		t.Errorf("no salvage was told of:\n%s", c.tail(60))
+	}
+	s.verify()
 }
