@@ -149,5 +149,6 @@ func closeOne(ask Ask, p *Plan, s Spec, l kafka.ListedTransaction, where []id.To
 	d.Now, d.Item = now, Item{Commit: now.State == kafka.TxnCompleteCommit}
 	t := &d.Item.Token
 	t.Sink, t.TransactionalID, t.ProducerID, t.EndTxnVersion = s.Operator, l.TransactionalID, l.ProducerID, p.Protocol
-	return p.Rules.RepairDropped(ask, p, d)
+	_, err := p.Rules.RepairDropped(ask, p, d)
+	return err
 }

@@ -70,7 +70,7 @@ func finishSalvage(ask Ask, p *Plan, s Spec, name string) error {
 			open.Item.Token.Sink, open.Item.Token.TransactionalID = s.Operator, name
 			open.Item.Token.ProducerID, open.Item.Token.EndTxnVersion = now.ProducerID, p.Protocol
 			open.Now = now
-			if err := p.Rules.RepairDropped(ask, p, open); err != nil {
+			if _, err := p.Rules.RepairDropped(ask, p, open); err != nil {
 				return err
 			}
 		}

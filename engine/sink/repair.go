@@ -14,35 +14,43 @@ import (
 // are added to a small transaction under the identity that Describe shows, which ends at once: two frames in one write, so
 // that a dying sender leaves no half of it. The lane is a repair of its own, since a third frame is lost when a socket
 // closes. The caller repeats it until the check is clean, and then asks the second witness again.
-func RepairMarkers(ask Ask, p *Plan, d Dropped) error {
-	ask(Reach{RepairSent})
+//
+// It reports whether it wrote anything.
+func RepairMarkers(ask Ask, p *Plan, d Dropped) (bool, error) {
 	t := d.Item.Token
 	under := kafka.Identity{TransactionalID: t.TransactionalID, ProducerID: d.Now.ProducerID, ProducerEpoch: d.Now.ProducerEpoch, Protocol: t.EndTxnVersion}
 	var left []id.TopicPartition
+	sent := false
 	for _, at := range d.Partitions {
-		if !writeMarker(ask, p, at, d) {
+		wrote, allowed := writeMarker(ask, p, at, d)
+		sent = sent || wrote
+		if !allowed {
 			left = append(left, at.TopicPartition)
 		}
 	}
 	if len(left) > 0 {
 		ask(RepairPartitions{under, left, d.Item.Commit})
+		sent = true
 	}
-	if d.Lane {
-		repairLane(ask, p, d, under)
+	if d.Lane && repairLane(ask, p, d, under) {
+		sent = true
 	}
-	ask(Pass{hook.C2RepairSent, t.Checkpoint})
-	return nil
+	if sent {
+		ask(Pass{hook.C2RepairSent, t.Checkpoint})
+		ask(Reach{RepairSent})
+	}
+	return sent, nil
 }
 
-// writeMarker writes one marker by hand; false when the cluster does not allow it.
-func writeMarker(ask Ask, p *Plan, at kafka.PartitionProducers, d Dropped) bool {
+// writeMarker writes one marker by hand, where the transaction is open; it is not allowed without cluster rights.
+func writeMarker(ask Ask, p *Plan, at kafka.PartitionProducers, d Dropped) (wrote, allowed bool) {
 	if p.NoClusterRights {
-		return false
+		return false, false
 	}
 	producer := d.Item.Token.ProducerID
 	open, ok := openAt(at, producer)
 	if !ok || open.ProducerEpoch > int32(d.LastEpoch) {
-		return true
+		return false, true
 	}
 	got := get[Answered](ask, WriteMarker{kafka.MarkerWrite{
 		ProducerID: producer, ProducerEpoch: int16(open.ProducerEpoch), Commit: d.Item.Commit, CoordinatorEpoch: open.CoordinatorEpoch,
@@ -50,20 +58,24 @@ func writeMarker(ask Ask, p *Plan, at kafka.PartitionProducers, d Dropped) bool 
 	}})
 	if got.Err == nil && got.Code == kafka.ClusterAuthorization {
 		p.NoClusterRights = true
-		return false
+		return false, false
 	}
-	return true
+	return true, true
 }
 
-func repairLane(ask Ask, p *Plan, d Dropped, under kafka.Identity) {
-	t := d.Item.Token
-	if !p.NoClusterRights {
-		offsets := get[Seen](ask, LookOffsets{t.Sink})
-		if offsets.Err == nil && len(offsets.Producers) == 1 && offsets.Producers[0].Code == kafka.OK {
-			if writeMarker(ask, p, offsets.Producers[0], d) {
-				return
-			}
+// repairLane writes the marker that the offsets partition never got. Where that partition can be looked at and shows nothing
+// of this producer id, the lane is held by somebody else, and there is nothing to repair.
+func repairLane(ask Ask, p *Plan, d Dropped, under kafka.Identity) bool {
+	offsets := get[Seen](ask, LookOffsets{d.Item.Token.Sink})
+	if offsets.Err == nil && len(offsets.Producers) == 1 && offsets.Producers[0].Code == kafka.OK {
+		open, ok := openAt(offsets.Producers[0], d.Item.Token.ProducerID)
+		if !ok || open.ProducerEpoch > int32(d.LastEpoch) {
+			return false
+		}
+		if wrote, allowed := writeMarker(ask, p, offsets.Producers[0], d); allowed {
+			return wrote
 		}
 	}
-	ask(RepairLane{under, t.Sink, d.Item.Commit})
+	ask(RepairLane{under, d.Item.Token.Sink, d.Item.Commit})
+	return true
 }

@@ -26,8 +26,8 @@ type Rules struct {
 	Survey func(Ask, *Plan, []token.Token) ([]Finding, error)
 	// Settle waits until transactions have ended at every partition and repairs dropped markers.
 	Settle func(Ask, *Plan, []Item) (Settled, error)
-	// RepairDropped writes the missing end markers of one transaction.
-	RepairDropped func(Ask, *Plan, Dropped) error
+	// RepairDropped writes the missing end markers of one transaction, and reports whether it wrote anything.
+	RepairDropped func(Ask, *Plan, Dropped) (bool, error)
 	// Salvage writes aborted ranges of one sink again, in one transaction under the lock.
 	Salvage func(Ask, *Plan, kafka.Identity, []Finding) error
 	// Fence initialises the ids of older generations.

@@ -71,13 +71,18 @@ func SettleTransactions(ask Ask, p *Plan, items []Item) (Settled, error) {
 		}
 		if now.Sub(fenced) > p.RefenceAfter {
 			fenced = now
-			if err := p.Rules.Fence(ask, p, FenceInput{Fenced: p.Generation - 1}); err != nil {
-				ask(Say{"fencing again: " + err.Error()})
-			}
+			fenceAgain(ask, p)
 		}
 		ask(Sleep{pauseOf(try), waits})
 	}
 	return out, nil
+}
+
+// fenceAgain ends what zombies have opened since: their pending marker may hold a shared lane.
+func fenceAgain(ask Ask, p *Plan) {
+	if err := p.Rules.Fence(ask, p, FenceInput{Fenced: p.Generation - 1}); err != nil {
+		ask(Say{"fencing again: " + err.Error()})
+	}
 }
 
 // inspection is where one transaction stands.
@@ -157,7 +162,7 @@ func act(ask Ask, p *Plan, item Item, at inspection) (bool, error) {
 	if len(at.dropped.Partitions) == 0 && !at.dropped.Lane {
 		return false, nil
 	}
-	return true, p.Rules.RepairDropped(ask, p, at.dropped)
+	return p.Rules.RepairDropped(ask, p, at.dropped)
 }
 
 // deletedWhileOpen are the parts of ranges below their partition's log start: retention took them before they were visible.

@@ -134,7 +134,7 @@ func TestLostReplyOfCommitIsAskedForAgain(t *testing.T) {
 // frames makes repairs without cluster rights.
 func frames() *sink.Rules {
 	rules := sink.DefaultRules()
-	rules.RepairDropped = func(ask sink.Ask, p *sink.Plan, d sink.Dropped) error {
+	rules.RepairDropped = func(ask sink.Ask, p *sink.Plan, d sink.Dropped) (bool, error) {
 		p.NoClusterRights = true
 		return sink.RepairMarkers(ask, p, d)
 	}

@@ -22,12 +22,12 @@ func SurveyTokens(ask Ask, p *Plan, tokens []token.Token) ([]Finding, error) {
 	for i, t := range tokens {
 		left[i], items[i] = i, Item{Token: t, Commit: true}
 	}
-	var start env.Instant
+	var start, fenced env.Instant
 	for try := 1; len(left) > 0; try++ {
 		desc := get[Described](ask, Describe{idsOf(items, left)})
 		seen := get[Seen](ask, Look{partitionsOf(items, left), lanesOf(items, left), true})
 		if try == 1 {
-			start = seen.Now
+			start, fenced = seen.Now, seen.Now
 		}
 		err := firstErr(desc.Err, seen.Err)
 		if err == nil {
@@ -51,6 +51,10 @@ func SurveyTokens(ask Ask, p *Plan, tokens []token.Token) ([]Finding, error) {
 		}
 		if seen.Now.Sub(start) > p.ConfirmLimit {
 			return nil, err
+		}
+		if seen.Now.Sub(fenced) > p.RefenceAfter {
+			fenced = seen.Now
+			fenceAgain(ask, p)
 		}
 		ask(Sleep{pauseOf(try), err.Error()})
 	}
