@@ -9,7 +9,8 @@ import (
 type TopicSpec struct {
 	Name       string
 	Partitions int
-	Start      int64 // first offset of each partition, as if older records had been deleted
+	Start      int64   // first offset of each partition, as if older records had been deleted
+	Starts     []int64 // of single partitions, instead of Start
 	Config     TopicConfig
 }
 
@@ -18,7 +19,10 @@ func (c *Cluster) CreateTopic(s TopicSpec) {
 	if c.byName[s.Name] != nil {
 		panic("simbroker: topic " + s.Name + " exists")
 	}
-	c.addTopic(s.Name, s.Partitions, s.Start, s.Config, false)
+	t := c.addTopic(s.Name, s.Partitions, s.Start, s.Config, false)
+	for i, start := range s.Starts {
+		t.parts[i].log = newLog(start)
+	}
 }
 
 // DeleteTopic deletes a topic with everything in it; offsets committed for it go, too. It is false if there is none.
