@@ -17,11 +17,14 @@ var (
 
 const kindJob = env.KindJobLog // draws the uid of a job
 
+// KeepAll keeps every entry.
+const KeepAll uint64 = 1<<64 - 1
+
 // Options are the choices of a log.
 type Options struct {
 	// Rules are Sound when zero.
 	Rules Rules
-	// Keep is how many of the newest entries are kept, at least two; 0 keeps all.
+	// Keep is how many of the newest entries are kept, at least two; 0 is KeepAll.
 	Keep uint64
 	// Salt differs between any two logs of one process: nonces of entries are made of it.
 	Salt uint32
@@ -126,7 +129,7 @@ func (l *Log) begin() {
 
 // nextFloor raises the floor in strides of half of what is kept, so that most entries announce nothing.
 func (l *Log) nextFloor() id.Position {
-	if l.keep == 0 || l.core.tail == nil {
+	if l.keep == 0 || l.keep == KeepAll || l.core.tail == nil {
 		return 0
 	}
 	keep := id.Position(max(l.keep, 2))

@@ -54,7 +54,7 @@ type Config struct {
 	// Check turns on expensive checks: those of the coordinator, after each step.
 	Check bool
 
-	// LogKeep is how many entries of the job log are kept; 0 keeps all.
+	// LogKeep is how many entries of the job log are kept; default 1024. joblog.KeepAll keeps all.
 	LogKeep uint64
 	// Rules replaces decisions; zero is the sound ones. It exists for negative controls.
 	Rules Rules
@@ -94,6 +94,9 @@ func (c Config) withDefaults() Config {
 	set(&c.BackoffMin, 100*time.Millisecond)
 	set(&c.BackoffMax, 10*time.Second)
 	c.Checkpoint = c.Checkpoint.WithDefaults()
+	if c.LogKeep == 0 {
+		c.LogKeep = 1024
+	}
 	if c.Rules.Log.Mine == nil {
 		c.Rules.Log = joblog.Sound()
 	}

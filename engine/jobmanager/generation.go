@@ -26,14 +26,15 @@ type generation struct {
 	store blob.Store
 	log   *joblog.Log
 
-	owned id.Generation // newest that this process owns; 0: none
-	born  id.Position   // tail of the log when this process began
-	first bool          // no generation was claimed by this process before
-	asks  []bool        // savepoints asked for before the coordinator exists; true: and stop
+	owned   id.Generation // newest that this process owns; 0: none
+	rewound bool          // the restore that the user wants is done
+	born    id.Position   // tail of the log when this process began
+	asks    []bool        // savepoints asked for before the coordinator exists; true: and stop
 
 	number    id.Generation
 	state     joblog.State // after the newest append
 	committer operator.Committer
+	wanted    Sealed              // what the user wants restored; zero: nothing
 	restored  checkpoint.Manifest // zero when the job begins from nothing
 	coord     *checkpoint.Coordinator
 	running   []id.Subtask
@@ -49,13 +50,13 @@ type generation struct {
 // newGeneration begins a generation. It is called on the JobManager's loop, and everything else happens on the new one.
 func newGeneration(j *JobManager, number uint32) *generation {
 	loop := j.p.NewLoop(fmt.Sprintf("jobmanager generation %d", number))
-	r := &generation{j: j, p: j.p, cfg: j.cfg, loop: loop, plan: j.plan, store: j.p.Blob(loop), owned: j.owned, born: j.born, first: !j.claimed}
+	r := &generation{j: j, p: j.p, cfg: j.cfg, loop: loop, plan: j.plan, store: j.p.Blob(loop), owned: j.owned, born: j.born, rewound: j.rewound}
 	r.log = joblog.New(j.p, loop, joblog.Options{Rules: j.cfg.Rules.Log, Keep: j.cfg.LogKeep, Salt: number})
 	r.subtasks = r.plan.Subtasks()
 	for _, a := range j.asks {
 		r.asks = append(r.asks, a.stop)
 	}
-	loop.Post(r.open)
+	loop.Post(r.begin)
 	return r
 }
 
@@ -138,6 +139,24 @@ func (r *generation) append(e joblog.Entry, then func()) {
 	})
 }
 
+// begin looks at what the user wants restored before anything is written.
+func (r *generation) begin() {
+	if r.cfg.RestoreFrom == "" || r.rewound {
+		r.open()
+		return
+	}
+	r.log.Read(func(tail *joblog.Entry, err error) {
+		switch {
+		case err != nil:
+			r.broken(err)
+		case tail == nil:
+			r.halt(fmt.Errorf("there is no job to restore savepoint %s into: the job log is empty", r.cfg.RestoreFrom))
+		default:
+			r.readSeal(r.cfg.RestoreFrom, tail.State, r.open)
+		}
+	})
+}
+
 // open reads the log, or creates it, and refuses to go on with a job that is over or another one.
 func (r *generation) open() {
 	r.log.Open(r.cfg.Job.Name, shape(r.cfg.Job), func(tail *joblog.Entry, err error) {
@@ -166,7 +185,7 @@ func (r *generation) open() {
 func (r *generation) over(tail *joblog.Entry) bool {
 	s := tail.State
 	switch {
-	case r.cfg.RestoreFrom != "" && r.first:
+	case r.wanted.Ref.Checkpoint != 0 && !done(r.wanted, s):
 		return false
 	case s.Ended:
 		r.finish(Event{Kind: Ended, Checkpoint: s.Confirmed, Reason: s.Stopped})
@@ -197,7 +216,7 @@ func (j *JobManager) own(r *generation, g id.Generation) {
 	if j.run != r {
 		return
 	}
-	j.owned, j.claimed = g, true
+	j.owned = g
 	j.beat()
 }
 

@@ -49,7 +49,7 @@ type JobManager struct {
 	owned     id.Generation // newest that this process claimed; 0: none, or displaced
 	restarts  int           // in a row, without a confirmed checkpoint in between
 	notBefore env.Instant   // the next generation does not begin before
-	claimed   bool          // this process has claimed at least once: a restore from a savepoint was asked for then
+	rewound   bool          // the restore from a savepoint that was asked for is done
 	announced int32         // slots at the last WaitingForSlots event; -1: none
 	standing  bool          // StandingBy was told
 	watching  bool          // a read of the log is under way

@@ -9,6 +9,7 @@ import (
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/joblog"
 	"github.com/onefold/onefold/engine/jobmanager"
+	"github.com/onefold/onefold/engine/probe"
 )
 
 // Without it nothing works: slots, claim, deployment, checkpoints that are confirmed, and old ones released.
@@ -63,6 +64,7 @@ func TestRestartAfterTaskManagerDies(t *testing.T) {
 
 // A JobManager that was held, and displaced meanwhile, must not complete a checkpoint when it wakes up.
 func TestZombieJobManagerCannotComplete(t *testing.T) {
+	refused := false
 	for _, at := range []hook.Point{hook.K6AllAcked, hook.K7Completed, hook.K8NoticeSent, hook.K14Confirmed} {
 		b := newBench(t, 3)
 		jm1, jm2 := b.jm("jm1", true), b.jm("jm2", true)
@@ -91,6 +93,12 @@ func TestZombieJobManagerCannotComplete(t *testing.T) {
 		if n := b.count(jobmanager.Claimed); n != 2 {
 			t.Errorf("%v: %d claims: they displace each other\n%s", at, n, b)
 		}
+		for _, p := range b.w.Reached() {
+			refused = refused || probe.Name(p) == "taskmanager: message of an older generation refused"
+		}
+	}
+	if !refused {
+		t.Error("no TaskManager was sent anything of an older generation: the zombies were harmless")
 	}
 }
 

@@ -22,8 +22,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // choose finds the checkpoint to restore once all tokens are decided: the newest completed one, or the user's savepoint.
 func (r *generation) choose(from id.Checkpoint) {
-	if r.cfg.RestoreFrom != "" && r.first {
-		r.readSeal(r.cfg.RestoreFrom)
+	if r.wanted.Ref.Checkpoint != 0 {
+		r.rewind(from)
 		return
 	}
 	c := r.state.Completed

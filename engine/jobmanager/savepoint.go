@@ -63,44 +63,57 @@ func ReadSealed(k blob.Key, object []byte) (Sealed, error) {
 	return s, nil
 }
 
-// readSeal restores the user's savepoint. The tokens of the newest completed checkpoint are decided already, whatever is
-// restored.
-func (r *generation) readSeal(k blob.Key) {
+// readSeal reads the savepoint that the user wants restored, and refuses it before anything is claimed.
+func (r *generation) readSeal(k blob.Key, now joblog.State, then func()) {
 	r.get(k, 0, func(object []byte, err error) {
 		if errors.Is(err, blob.ErrNotFound) {
 			r.halt(fmt.Errorf("there is no savepoint %s", k))
 			return
 		}
 		s, err := ReadSealed(k, object)
-		switch {
-		case err != nil:
-			r.halt(err)
-		case s.Job != r.state.Job:
-			r.halt(fmt.Errorf("savepoint %s belongs to job %s, the job log to %s", k, s.Job, r.state.Job))
-		default:
-			r.rewind(s)
+		if err == nil {
+			err = r.refuse(s, now)
 		}
+		if err != nil {
+			r.halt(err)
+			return
+		}
+		r.wanted = s
+		then()
 	})
 }
 
-func (r *generation) rewind(s Sealed) {
-	n := s.Ref.Checkpoint
-	c := r.state.Completed
-	switch {
-	case r.state.Rewound == n || c != nil && c.Checkpoint == n:
-		// It was restored before, or is what would be restored anyway.
-		r.first = false
-		from := id.Checkpoint(0)
-		if c != nil {
-			from = c.Checkpoint
-		}
-		r.choose(from)
-	case n < r.state.Confirmed && !r.cfg.Rewind:
-		r.halt(fmt.Errorf("savepoint %d is older than confirmed checkpoint %d: restoring it repeats visible output, which needs --rewind", n, r.state.Confirmed))
-	default:
-		r.append(joblog.Entry{Kind: joblog.Rewound, Checkpoint: n, Ref: &s.Ref}, func() {
-			r.first = false
-			r.load(s.Ref)
-		})
+// refuse says why a savepoint cannot be restored now.
+func (r *generation) refuse(s Sealed, now joblog.State) error {
+	switch n := s.Ref.Checkpoint; {
+	case s.Job != now.Job:
+		return fmt.Errorf("savepoint %d belongs to job %s, the job log to %s", n, s.Job, now.Job)
+	case !done(s, now) && n < now.Confirmed && !r.cfg.Rewind:
+		return fmt.Errorf("savepoint %d is older than confirmed checkpoint %d: restoring it repeats visible output, which needs --rewind", n, now.Confirmed)
 	}
+	return sameShape(s.Graph, r.cfg.Job)
+}
+
+// done reports whether a savepoint was restored before. To restore it once more would repeat output each time the process
+// is started again with the same flags.
+func done(s Sealed, now joblog.State) bool { return now.Rewound == s.Ref.Checkpoint }
+
+// rewind restores the savepoint that the user wants. The tokens of the newest completed checkpoint are decided already,
+// whatever is restored.
+func (r *generation) rewind(from id.Checkpoint) {
+	s := r.wanted
+	r.wanted = Sealed{}
+	if done(s, r.state) {
+		r.tell(func(j *JobManager) { j.rewound = true })
+		r.choose(from)
+		return
+	}
+	if err := r.refuse(s, r.state); err != nil {
+		r.halt(err)
+		return
+	}
+	r.append(joblog.Entry{Kind: joblog.Rewound, Checkpoint: s.Ref.Checkpoint, Ref: &s.Ref}, func() {
+		r.tell(func(j *JobManager) { j.rewound = true })
+		r.load(s.Ref)
+	})
 }

@@ -71,7 +71,6 @@ func TestStopAndRewind(t *testing.T) {
 	if stopped.Err != nil || !strings.Contains(stopped.Reason, "savepoint") {
 		t.Fatalf("%v", stopped)
 	}
-	from = jobmanager.SealKey(stopped.Checkpoint)
 
 	jm.Restart()
 	restored := b.until(jobmanager.Restored, 2)
@@ -80,6 +79,7 @@ func TestStopAndRewind(t *testing.T) {
 	}
 	b.until(jobmanager.CheckpointConfirmed, 5)
 
+	from = jobmanager.SealKey(stopped.Checkpoint)
 	jm.Restart()
 	if e := b.until(jobmanager.Stopped, 2); e.Err == nil || !strings.Contains(e.Err.Error(), "--rewind") {
 		t.Fatalf("restored below what is confirmed: %v", e)
@@ -173,5 +173,20 @@ func TestSealIsMadeUpFor(t *testing.T) {
 	b.until(jobmanager.Running, 2)
 	if _, there := b.store.Peek(jobmanager.SealKey(n)); !there {
 		t.Errorf("savepoint %d is not sealed", n)
+	}
+}
+
+// A restore that cannot be is refused before anything is written.
+func TestImpossibleRestoreWritesNothing(t *testing.T) {
+	b := newBench(t, 27)
+	jm, _ := b.held("jm1", func(c *jobmanager.Config) { c.RestoreFrom = jobmanager.SealKey(5) })
+	jm.Start()
+	b.tm("tm1", "jm1").Start()
+	b.tm("tm2", "jm1").Start()
+	if e := b.until(jobmanager.Stopped, 1); e.Err == nil || !strings.Contains(e.Err.Error(), "savepoints/") {
+		t.Errorf("%v", e)
+	}
+	if n := len(b.store.Keys("")); n != 0 {
+		t.Errorf("%d objects were written", n)
 	}
 }

@@ -17,6 +17,9 @@ func shape(j *graph.Job) string {
 	return s
 }
 
+// Shape is how job log and manifests name the graph of a job.
+func Shape(j *graph.Job) string { return shape(j) }
+
 // sameShape says which operator makes a job another one than was recorded.
 func sameShape(recorded string, j *graph.Job) error {
 	now := shape(j)
