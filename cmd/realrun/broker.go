@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"os/signal"
 	"syscall"
@@ -35,7 +34,7 @@ func newBroker(c *console) *cobra.Command {
 			}
 			c.say("Kafka at %s, data in %s; stop it with SIGTERM or Ctrl-C", b.Address, data)
 			c.say("next: realrun generate payments --records 100000 --brokers %s", b.Address)
-			<-context.Context(ctx).Done()
+			<-ctx.Done()
 			return nil
 		},
 	}

@@ -143,8 +143,10 @@ func toChecker(h *checker.History, positions []checkpoint.Position) []checker.Po
 func lostRanges(h *checker.History, l *joblog.Loss) []checker.LostRange {
 	var out []checker.LostRange
 	for _, i := range l.Items {
-		out = append(out, checker.LostRange{Topic: h.TopicIndex(i.Range.Topic), Partition: i.Range.Partition, First: i.Range.First,
-			Last: i.Range.Last, Count: i.Range.Count, ProducerID: i.Token.ProducerID, ProducerEpoch: i.Token.ProducerEpoch})
+		out = append(out, checker.LostRange{
+			Topic: h.TopicIndex(i.Range.Topic), Partition: i.Range.Partition, First: i.Range.First,
+			Last: i.Range.Last, Count: i.Range.Count, ProducerID: i.Token.ProducerID, ProducerEpoch: i.Token.ProducerEpoch,
+		})
 	}
 	return out
 }

@@ -226,8 +226,10 @@ func (c *collector) control(p *partition, r *kgo.Record) {
 	if kind > 1 {
 		return
 	}
-	c.h.Controls = append(c.h.Controls, checker.Control{Topic: p.topic, Partition: p.number, Offset: r.Offset, ProducerID: r.ProducerID,
-		ProducerEpoch: r.ProducerEpoch, Commit: kind == 1})
+	c.h.Controls = append(c.h.Controls, checker.Control{
+		Topic: p.topic, Partition: p.number, Offset: r.Offset, ProducerID: r.ProducerID,
+		ProducerEpoch: r.ProducerEpoch, Commit: kind == 1,
+	})
 	rest := p.open[:0]
 	for _, o := range p.open {
 		switch {
@@ -293,8 +295,10 @@ func (c *collector) transactions(ctx context.Context, owner string) error {
 		}
 		for _, d := range p.ActiveProducers.Sorted() {
 			if d.CurrentTxnStartOffset >= 0 {
-				c.h.Transactions = append(c.h.Transactions, checker.OpenTransaction{Topic: c.h.TopicIndex(p.Topic), Partition: p.Partition,
-					ProducerID: d.ProducerID, ProducerEpoch: d.ProducerEpoch, First: d.CurrentTxnStartOffset, Owner: owner})
+				c.h.Transactions = append(c.h.Transactions, checker.OpenTransaction{
+					Topic: c.h.TopicIndex(p.Topic), Partition: p.Partition,
+					ProducerID: d.ProducerID, ProducerEpoch: d.ProducerEpoch, First: d.CurrentTxnStartOffset, Owner: owner,
+				})
 			}
 		}
 	}

@@ -70,8 +70,10 @@ func config(job jobs.Spec, x run.Flags, log *slog.Logger) (run.Config, error) {
 }
 
 func build(job jobs.Spec, o run.Options) *graph.Job {
-	return job.Build(option.Options{Topics: o.Topics, Guarantee: o.Guarantee, Bounded: o.Bounded,
-		TransactionTimeout: o.TransactionTimeout, ToleratedFailures: o.ToleratedFailures})
+	return job.Build(option.Options{
+		Topics: o.Topics, Guarantee: o.Guarantee, Bounded: o.Bounded,
+		TransactionTimeout: o.TransactionTimeout, ToleratedFailures: o.ToleratedFailures,
+	})
 }
 
 func runJob(c *console, job jobs.Spec, x run.Flags, log *slog.Logger) error {
@@ -98,8 +100,10 @@ func runJob(c *console, job jobs.Spec, x run.Flags, log *slog.Logger) error {
 }
 
 func report(job jobs.Spec, o run.Outcome, r *run.Running) ran {
-	result := ran{Job: job.Name, Outcome: o.Ending, Checkpoint: uint64(o.Checkpoint), Generation: uint64(o.Generation),
-		Savepoint: string(o.Savepoint), Detail: o.String(), Probes: map[string]int64{}}
+	result := ran{
+		Job: job.Name, Outcome: o.Ending, Checkpoint: uint64(o.Checkpoint), Generation: uint64(o.Generation),
+		Savepoint: string(o.Savepoint), Detail: o.String(), Probes: map[string]int64{},
+	}
 	r.Probes(func(name string, n int64) { result.Probes[name] = n })
 	return result
 }

@@ -28,8 +28,10 @@ func (c Config) budget() []part {
 	return []part{
 		{"interval", k.Interval},
 		{"checkpoint timeout", k.Timeout},
-		{fmt.Sprintf("%d tolerated failures x (max(interval, pause) + checkpoint timeout)", k.Tolerated),
-			time.Duration(k.Tolerated) * (max(k.Interval, k.Pause) + k.Timeout)},
+		{
+			fmt.Sprintf("%d tolerated failures x (max(interval, pause) + checkpoint timeout)", k.Tolerated),
+			time.Duration(k.Tolerated) * (max(k.Interval, k.Pause) + k.Timeout),
+		},
 		{"failure detection (heartbeat timeout)", c.HeartbeatTimeout},
 		{"rescheduling (largest back-off)", backoffTime},
 		{"restore", restoreTime},

@@ -101,7 +101,7 @@ func (c *cluster) topics(names []string, patience time.Duration) ([]kafka.Topic,
 			case kafka.UnknownTopicOrPartition:
 				missing = append(missing, t.Name)
 			default:
-				return nil, fmt.Errorf("topic %s: %v", t.Name, t.Code)
+				return nil, fmt.Errorf("topic %s: %s", t.Name, t.Code.String())
 			}
 		}
 		if len(missing) == 0 {

@@ -56,7 +56,6 @@ type Running struct {
 	confirmed id.Checkpoint
 	own       id.Generation
 	savepoint blob.Key
-	loss      *Outcome
 }
 
 // Start starts a job. An error means that nothing runs, and that nothing was written but the state directory itself.
