@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/engine/flow"
 	"github.com/onefold/onefold/engine/flow/flowtest"
 	"github.com/onefold/onefold/engine/graph"
+	"github.com/onefold/onefold/engine/hook"
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/operator"
 	"github.com/onefold/onefold/engine/stream"
@@ -55,9 +56,42 @@ func BenchmarkTotals(b *testing.B) {
 	}
 }
 
+// pauses measures how long a task is stopped at a barrier: from the last input's barrier to the frozen state.
+type pauses struct {
+	deaf
+	begun [8]time.Time // by subtask of the keyed vertex
+	most  atomic.Int64
+}
+
+// timed is an aligner that notes when a barrier is aligned.
+type timed struct {
+	task.Aligner
+	begun *time.Time
+}
+
+func (a *timed) Step(input int, m stream.Mark) task.Alignment {
+	out := a.Aligner.Step(input, m)
+	*a.begun = time.Now()
+	return out
+}
+
+func (p *pauses) Hook(e hook.Event) {
+	if e.Point == hook.K2StateSnapshotted && e.Subtask.Vertex == 1 {
+		d := int64(time.Since(p.begun[e.Subtask.Index]))
+		for {
+			most := p.most.Load()
+			if d <= most || p.most.CompareAndSwap(most, d) {
+				return
+			}
+		}
+	}
+}
+
 func benchTotals(b *testing.B, parallelism int32, x exchange.Options) {
 	b.ReportAllocs()
 	p := liveProcess()
+	pause := &pauses{}
+	p.Observer = pause
 	ex := exchange.New(p, p.NewLoop("main"), x)
 	per := int64(b.N)/int64(parallelism) + 1
 	g := flowtest.Generator{Partitions: parallelism, Records: per}
@@ -83,6 +117,9 @@ func benchTotals(b *testing.B, parallelism int32, x exchange.Options) {
 	cpu := cpuTime()
 	for _, s := range plan.Subtasks() {
 		spec := task.Spec{Plan: plan, Job: "bench", Generation: 1, Subtask: s, Peers: peers}
+		spec.Options.NewAligner = func(inputs int) task.Aligner {
+			return &timed{task.NewAligner(inputs), &pause.begun[s.Index]}
+		}
 		if plan.IsSource(s.Vertex) {
 			spec.Splits = graph.Assign(g.Splits(), parallelism)[s.Index]
 		}
@@ -117,6 +154,7 @@ func benchTotals(b *testing.B, parallelism int32, x exchange.Options) {
 		}
 	}
 	b.StopTimer()
+	b.ReportMetric(float64(pause.most.Load())/1e3, "max-pause-us")
 	b.ReportMetric(float64(cpuTime()-cpu)/float64(want), "cpu-ns/rec")
 	b.ReportMetric(float64(want)/b.Elapsed().Seconds()/1e6, "Mrec/s")
 	for _, t := range tasks {
