@@ -1,10 +1,6 @@
 package simbroker
 
-import (
-	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"github.com/onefold/onefold/engine/env"
-)
+import "github.com/twmb/franz-go/pkg/kmsg"
 
 func init() {
 	handlers[3] = (*Broker).metadata
@@ -103,15 +99,4 @@ func (b *Broker) describeCluster(kreq kmsg.Request, reply func(kmsg.Response)) {
 		}
 	}
 	reply(resp)
-}
-
-// allSee is from when every broker knows of all partitions of a topic.
-func (t *topic) allSee() env.Instant {
-	var at env.Instant
-	for _, p := range t.parts {
-		for _, v := range p.visible {
-			at = max(at, v)
-		}
-	}
-	return at
 }

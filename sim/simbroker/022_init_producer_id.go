@@ -91,7 +91,6 @@ func (s *shard) renew(b *Broker, e *txnEntry, in initialisation, answer func(cod
 	next, expected := e.mem, in.pid >= 0
 	switch {
 	case next.epoch >= s.c.profile.MaxEpoch-1 && (!expected || in.epoch == next.epoch):
-		b.reached(probeRotated)
 		next.prevPID, next.pid = next.pid, s.c.newPID()
 		next.lastEpoch = -1
 		if expected {

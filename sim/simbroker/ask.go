@@ -48,7 +48,6 @@ func (b *Broker) askCoordinator(a *ask) {
 		if o.epoch < a.epoch {
 			code = producerFenced
 		}
-		b.reached(probeDisplaced)
 		q.queued = append(q.queued[:i:i], q.queued[i+1:]...)
 		b.loop.Post(func() { o.done(code, nil) })
 		break

@@ -65,3 +65,11 @@ func BenchmarkTransaction(b *testing.B) {
 	}
 	b.ReportMetric(float64(r.w.Entries())/float64(b.N), "entries/op")
 }
+
+// BenchmarkNew is the cost of a cluster that does nothing for a second.
+func BenchmarkNew(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		newRig(b, 1, "k44", func(c *Config) { c.Encode = false; c.ScanInterval = 10 * time.Second })
+	}
+}

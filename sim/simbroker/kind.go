@@ -36,7 +36,7 @@ var (
 	entryGaveUp  = trace.NewKind("marker-refused", "id", "partition", "code", "")
 	entryLeader  = trace.NewKind("leader", "partition", "broker", "epoch", "")
 	entryCoord   = trace.NewKind("coordinator", "shard", "broker", "epoch", "")
-	entryReply   = trace.NewKind("kafka", "key", "code", "", "")
+	entryRequest = trace.NewKind("request", "key", "version", "from", "")
 )
 
 var (
@@ -46,6 +46,4 @@ var (
 	probeFenced    = probe.New("simbroker: open transaction fenced")
 	probeDuplicate = probe.New("simbroker: duplicate batch recognised")
 	probeUnstable  = probe.New("simbroker: unstable offset answered")
-	probeDisplaced = probe.New("simbroker: queued add displaced")
-	probeRotated   = probe.New("simbroker: producer id rotated")
 )

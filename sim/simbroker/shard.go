@@ -169,6 +169,7 @@ func (s *shard) scan(b *Broker) {
 			continue
 		}
 		if e.mem.state == Ongoing && e.mem.timeoutMs != math.MaxInt32 && e.mem.startMs+int64(e.mem.timeoutMs) < now {
+			b.reached(probeTimeout)
 			b.note(entryTimeout, e.key, uint64(e.mem.pid), uint64(e.mem.epoch))
 			s.fence(e, func(int16) {})
 		}
