@@ -16,6 +16,7 @@ type Nemesis struct {
 	last     Hook     // newest hook of all
 	progress progress
 	healed   bool
+	until    time.Duration // when the last transaction-timeout lets go
 }
 
 // armed is a fault of the plan on its way.
@@ -141,6 +142,16 @@ func (n *Nemesis) Heal() {
 		}
 	}
 	n.target.Do(Action{Op: Calm})
+}
+
+// BurnUntil is when the burn may end at the earliest: at its time, unless a transaction-timeout still holds the commits
+// back. One that is healed before its time strikes nothing, and what follows it needs a while, too.
+func (n *Nemesis) BurnUntil(burn time.Duration) time.Duration {
+	const aftermath = 15 * time.Second
+	if n.until == 0 {
+		return burn
+	}
+	return max(burn, n.until+aftermath)
 }
 
 // Outcomes are what became of the plan's faults, in its order.

@@ -104,10 +104,11 @@ func TestCrashAtATimeRestarts(t *testing.T) {
 // Faults that hit an idle node prove nothing and must not count as coverage.
 func TestStrikeOnIdleNodeHitsNothing(t *testing.T) {
 	w := newFake()
-	n := arm(t, w, "at 1s crash tm2 for 1s", "at 1s pause tm1 for 1s", "on k14 crash self for 1s", "on k3 pause tm1 for 1s")
+	n := arm(t, w, "at 1s crash tm2 for 1s", "at 1s pause tm1 for 1s", "on k14 crash tm1 for 1s", "on k3 pause tm1 for 1s")
 	w.advance(2 * time.Second)
 	n.Passed(Passed{Node: "jm1", Hook: 0, Checkpoint: 1, Vertex: -1})
 	n.Passed(Passed{Node: "jm1", Hook: 14, Checkpoint: 1, Vertex: -1})
+	w.advance(9 * time.Second)
 	c := Coverage{}
 	p := Plan{Faults: []Fault{{Kind: CrashFault}, {Kind: PauseFault}, {Kind: CrashFault}, {Kind: PauseFault}}}
 	c.Add(p, n.Outcomes())
@@ -160,6 +161,39 @@ func TestHealUndoesAndDisarms(t *testing.T) {
 	w.advance(2 * time.Minute)
 	w.expect(t, "2s join tm1 -> tm2", "2s join tm2 -> tm1", "2s join tm1 -> jm1", "2s join jm1 -> tm1",
 		"2s join tm1 -> broker1", "2s join broker1 -> tm1", "2s calm")
+}
+
+// A commit held back beyond the transaction timeout must not be let go by the end of the burn, or nothing ever times out.
+func TestBurnWaitsForTransactionTimeout(t *testing.T) {
+	w := newFake()
+	n := arm(t, w, "on k7 transaction-timeout all for 62s", "at 55s crash tm1 for 9s")
+	w.advance(10 * time.Second)
+	if n.BurnUntil(time.Minute) != time.Minute {
+		t.Error("waits for nothing")
+	}
+	n.Passed(Passed{Node: "jm1", Hook: 7, Checkpoint: 1})
+	w.advance(time.Minute)
+	if got := n.BurnUntil(time.Minute); got != 87*time.Second {
+		t.Errorf("burns until %s", got)
+	}
+}
+
+// A leader that moves while nothing is in flight strikes what begins right afterwards; one after the end strikes nothing.
+func TestStrikesThatLastAreWatched(t *testing.T) {
+	w := newFake()
+	n := arm(t, w, "at 1s move-leader totals/0", "at 5s move-leader totals/1", "at 9s pause tm1 for 100ms")
+	w.advance(1100 * time.Millisecond)
+	w.busy["tm2"] = true
+	w.advance(4 * time.Second)
+	w.busy["tm2"] = false
+	w.advance(9120 * time.Millisecond)
+	w.busy["tm1"] = true // when the pause is over
+	w.advance(20 * time.Second)
+	for i, want := range []bool{true, false, false} {
+		if o := n.Outcomes()[i]; !o.Fired || o.Struck != want {
+			t.Errorf("fault %d: %+v", i, o)
+		}
+	}
 }
 
 // A request fault struck when the request came, not when it was armed; heartbeats lost in a partition are no strike.

@@ -1,6 +1,9 @@
 package faults
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // strike carries out a fault whose trigger came. hook and self are what triggered it; NoHook and "" at a time.
 func (n *Nemesis) strike(a *armed, hook Hook, self string) {
@@ -11,7 +14,9 @@ func (n *Nemesis) strike(a *armed, hook Hook, self string) {
 	if a.out.Hook = hook; hook == NoHook {
 		a.out.Hook = n.newest(nodes)
 	}
-	matters := n.matters(nodes) // before a crash makes it false
+	// What counts is decided before the strike, since a node that is down has nothing in flight. Whoever passes a hook is
+	// between two effects: that is something in flight.
+	matters := n.matters(nodes) || hook != NoHook && slices.Contains(nodes, self)
 	act := func(do Action) {
 		if n.target.Do(do) && do.Hit == nil {
 			a.out.Hits++
@@ -31,7 +36,10 @@ func (n *Nemesis) strike(a *armed, hook Hook, self string) {
 	switch f.Kind {
 	case CrashFault:
 		n.each(nodes, f.For, act, Action{Op: Crash}, Action{Op: Restart})
-	case PauseFault, TimeoutFault:
+	case TimeoutFault:
+		n.until = max(n.until, a.out.At+f.For)
+		n.each(nodes, f.For, act, Action{Op: Pause}, Action{Op: Resume})
+	case PauseFault:
 		n.each(nodes, f.For, act, Action{Op: Pause}, Action{Op: Resume})
 	case PartitionFault, OneWayFault:
 		n.links(f, nodes, act, Action{Op: Cut, Hit: hit}, Action{Op: Join})
@@ -54,6 +62,26 @@ func (n *Nemesis) strike(a *armed, hook Hook, self string) {
 	case NoLeaderFault:
 		act(Action{Op: DropLeader, Topic: f.Topic, Partition: f.Partition})
 		n.hold(Action{Op: ElectLeader, Topic: f.Topic, Partition: f.Partition}, f.For)
+	}
+	n.watch(a, nodes)
+}
+
+// watch looks again shortly after a strike that lasts, or that moved something: it hits what begins meanwhile, too.
+func (n *Nemesis) watch(a *armed, nodes []string) {
+	switch a.fault.Kind {
+	case PauseFault, TimeoutFault, ClockFault, MoveCoordinatorFault, MoveLeaderFault, NoLeaderFault:
+	default:
+		return
+	}
+	for _, d := range [...]time.Duration{50 * time.Millisecond, 200 * time.Millisecond, 800 * time.Millisecond} {
+		if lasts := a.fault.For; lasts > 0 && d >= lasts {
+			return
+		}
+		n.target.After(d, func() {
+			if !n.healed && a.out.Hits > 0 && !a.out.Struck {
+				a.out.Struck = n.matters(nodes)
+			}
+		})
 	}
 }
 
@@ -164,15 +192,19 @@ func (n *Nemesis) newest(nodes []string) Hook {
 	return n.last
 }
 
-// matters reports whether something is in flight or prepared that a strike on the nodes can change.
+// matters reports whether something is in flight or prepared that a strike on the nodes can change. What is done to
+// partitions and coordinators can change what is in flight anywhere.
 func (n *Nemesis) matters(nodes []string) bool {
 	if n.progress.underWay() {
 		return true
 	}
-	for _, node := range nodes {
-		if node != "" && n.target.InFlight(node) {
-			return true
+	if len(nodes) == 0 || nodes[0] == "" {
+		for i := range n.nodes {
+			if n.target.InFlight(n.nodes[i].Name) {
+				return true
+			}
 		}
+		return false
 	}
-	return false
+	return slices.ContainsFunc(nodes, n.target.InFlight)
 }

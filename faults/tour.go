@@ -22,6 +22,12 @@ func (s *swarm) visit(slot uint64, k Kind, h Hook) []Fault {
 		return nil
 	}
 	f := s.body(slot+1, k)
+	if f.Request != "" {
+		f.Node = All
+		if after := requestsAfter(h); s.draw(drawRequest, slot+1, 1, 0)%2 == 0 {
+			f.Request = after[s.draw(drawRequest, slot+1, 2, 0)%uint64(len(after))]
+		}
+	}
 	if selfish(k, h) && s.draw(drawNode, slot+1, 1, 0)%2 == 0 {
 		f.Node = Self
 	}
@@ -35,6 +41,24 @@ func (s *swarm) visit(slot uint64, k Kind, h Hook) []Fault {
 		f.Trigger = Trigger{OnHook: true, Hook: h, Nth: 2} // the first restore is the start of the job
 	}
 	return append(before, f)
+}
+
+// Requests that are sure to come soon: after any checkpoint's hook, after a repair's, and inside a restore.
+var (
+	requestsRunning   = []string{"EndTxn", "Produce", "TxnOffsetCommit", "Fetch", "DescribeProducers", "OffsetFetch", "InitProducerId"}
+	requestsRepairing = []string{"WriteTxnMarkers", "DescribeProducers", "DescribeTransactions"}
+	requestsRestoring = []string{"InitProducerId", "OffsetFetch", "ListTransactions", "DescribeProducers", "ListOffsets", "Metadata",
+		"FindCoordinator", "DescribeTransactions"}
+)
+
+func requestsAfter(h Hook) []string {
+	switch {
+	case h == hookC2:
+		return requestsRepairing
+	case h >= hookR0 && h < hookR7:
+		return requestsRestoring
+	}
+	return requestsRunning
 }
 
 // early is a trigger on a hook that every checkpoint passes, of one of the first checkpoints.
