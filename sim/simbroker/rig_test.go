@@ -7,7 +7,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/onefold/onefold/engine/broker"
-	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/sim"
 )
 
@@ -233,5 +232,3 @@ func sameStrings(t testing.TB, what string, got []string, want ...string) {
 		}
 	}
 }
-
-var _ env.Loop = (*sim.Loop)(nil)

@@ -1,0 +1,82 @@
+package simbroker
+
+// MoveCoordinator gives the coordinator of a transactional id to another broker, as a reassignment does: the new one loads
+// its log, and what the old one had pending is forgotten. It is false when that broker cannot lead.
+func (c *Cluster) MoveCoordinator(transactionalID string, to int) bool {
+	return c.moveShard(c.coordinator(transactionalID), to)
+}
+
+func (c *Cluster) moveShard(s *shard, to int) bool {
+	if to < 0 || to >= len(c.brokers) || !c.brokers[to].able() {
+		return false
+	}
+	s.unload()
+	s.load(int32(to))
+	return true
+}
+
+// MoveCoordinators gives every transaction coordinator of a broker to the next broker that can lead. It returns how many
+// moved.
+func (c *Cluster) MoveCoordinators(from int) int {
+	moved := 0
+	for _, s := range c.shards {
+		if s.leader == int32(from) && c.moveShard(s, c.nextAble(from)) {
+			moved++
+		}
+	}
+	return moved
+}
+
+// MoveGroup gives the coordinator of a group to another broker.
+func (c *Cluster) MoveGroup(group string, to int) bool {
+	return c.moveLeader(c.groupPartition(group), to)
+}
+
+// MoveLeader gives a partition, and its only copy, to another broker. Guards are lost, data is not.
+func (c *Cluster) MoveLeader(topic string, num int32, to int) bool {
+	p := c.find(topic, num)
+	return p != nil && c.moveLeader(p, to)
+}
+
+func (c *Cluster) moveLeader(p *partition, to int) bool {
+	if to < 0 || to >= len(c.brokers) || !c.brokers[to].able() || p.leader == int32(to) {
+		return false
+	}
+	p.home = int32(to)
+	p.lead(int32(to))
+	return true
+}
+
+// TakeLeader leaves a partition without a leader until GiveLeader, as when the only replica of it is lost for a while.
+func (c *Cluster) TakeLeader(topic string, num int32) bool {
+	p := c.find(topic, num)
+	if p == nil || p.leader < 0 {
+		return false
+	}
+	p.held = true
+	p.lead(-1)
+	return true
+}
+
+// GiveLeader undoes TakeLeader.
+func (c *Cluster) GiveLeader(topic string, num int32) {
+	p := c.find(topic, num)
+	if p == nil || !p.held {
+		return
+	}
+	p.held = false
+	if b := c.brokers[p.home]; b.able() {
+		p.lead(b.id)
+	} else if p.group != nil {
+		c.adoptOffsets(p, nil)
+	}
+}
+
+func (c *Cluster) nextAble(from int) int {
+	for i := 1; i <= len(c.brokers); i++ {
+		if b := c.brokers[(from+i)%len(c.brokers)]; b.able() && int(b.id) != from {
+			return int(b.id)
+		}
+	}
+	return -1
+}
