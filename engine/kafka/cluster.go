@@ -15,6 +15,8 @@ type Topic struct {
 	ID         [16]byte
 	Code       Code
 	Partitions []Partition // ascending by number
+
+	misses int // answers since that did not know it
 }
 
 // Partition is what the cluster tells of one partition.
@@ -131,8 +133,11 @@ func (v *cluster) take(m Metadata) {
 			continue
 		}
 		known := v.topics[fresh.Name]
-		if known != nil && fresh.Code != OK && fresh.Code != UnknownTopicOrPartition && len(fresh.Partitions) == 0 {
-			continue
+		if known != nil && known.Code == OK && fresh.Code != OK && len(fresh.Partitions) == 0 {
+			// A broker may not know the topic yet, or not at the moment. Only when all say so it is believed.
+			if known.misses++; fresh.Code != UnknownTopicOrPartition || known.misses <= len(v.brokers) {
+				continue
+			}
 		}
 		if known != nil && known.ID == fresh.ID {
 			keepNewerLeaders(known, fresh)

@@ -141,8 +141,7 @@ func markersByHand(t *T) {
 	code := t.writeMarker(tp, p, true)
 	t.check(code == kafka.OK, "write marker: %v", code)
 	t.closed(next, tp)
-	got := t.dump(tp)
-	t.check(got == "0:a 1:COMMIT 2:b 3:COMMIT", "log: %s", got)
+	t.holds(tp, "0:a 1:COMMIT 2:b 3:COMMIT")
 	t.end(next, false)
 }
 
@@ -166,8 +165,7 @@ func bothAnswered(t *T) {
 	t.check(added == kafka.OK && ended == kafka.OK, "added %v, ended %v", added, ended)
 	t.closed(next, tp)
 	t.settled(who.TransactionalID)
-	got := t.dump(tp)
-	t.check(got == "0:a 1:COMMIT 2:COMMIT", "log: %s", got)
+	t.holds(tp, "0:a 1:COMMIT 2:COMMIT")
 }
 
 func offsetsRepaired(t *T) {

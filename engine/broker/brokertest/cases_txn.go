@@ -23,8 +23,7 @@ func markerTakesOffset(t *T) {
 	}
 	t.write(one, who, sequence, "c")
 	t.finish(who, false, one)
-	got := t.dump(one)
-	t.check(got == "0:a 1:b 2:COMMIT 3:c 4:ABORT", "log: %s", got)
+	t.holds(one, "0:a 1:b 2:COMMIT 3:c 4:ABORT")
 	t.check(t.offset(other, kafka.Latest, kafka.ReadUncommitted) == 0, "an untouched partition got a marker")
 }
 
@@ -135,14 +134,13 @@ func initFences(t *T) {
 	fresh := t.init(old.TransactionalID, t.Protocol)
 	t.check(fresh.ProducerEpoch > old.ProducerEpoch, "epoch %d after %d", fresh.ProducerEpoch, old.ProducerEpoch)
 	t.closed(old, tp)
-	got := t.dump(tp)
-	t.check(got == "0:a 1:ABORT", "log: %s", got)
+	t.holds(tp, "0:a 1:ABORT")
 	_, code := t.send(tp, old, 1, "b")
 	t.check(code == kafka.InvalidProducerEpoch, "produce by the old one: %v", code)
 	t.check(t.offset(tp, kafka.Latest, kafka.ReadUncommitted) == 2, "the old one wrote")
 	t.write(tp, fresh, 0, "c")
 	t.finish(fresh, true, tp)
-	t.check(t.dump(tp) == "0:a 1:ABORT 2:c 3:COMMIT", "log: %s", t.dump(tp))
+	t.holds(tp, "0:a 1:ABORT 2:c 3:COMMIT")
 }
 
 func takeOverBumpsTwice(t *T) {
@@ -160,7 +158,7 @@ func fencedCommit(t *T) {
 	t.init(old.TransactionalID, t.Protocol)
 	_, code := t.end(old, true)
 	t.check(code == kafka.ProducerFenced || code == kafka.InvalidTxnState, "commit of a fenced transaction: %v", code)
-	t.check(t.dump(tp) == "0:a 1:ABORT", "log: %s", t.dump(tp))
+	t.holds(tp, "0:a 1:ABORT")
 }
 
 func endRepeated(commit bool) func(*T) {
@@ -174,8 +172,7 @@ func endRepeated(commit bool) func(*T) {
 			again, code := t.end(who, commit)
 			t.check(code == kafka.OK && again == next, "repeated: %v %+v, first %+v", code, again, next)
 		}
-		got := t.dump(tp)
-		t.check(got == "0:a 1:"+verdict, "log: %s", got)
+		t.holds(tp, "0:a 1:"+verdict)
 	}
 }
 
@@ -186,7 +183,7 @@ func commitAfterAbort(t *T) {
 	t.finish(who, false, tp)
 	_, code := t.end(who, true)
 	t.check(code == kafka.InvalidTxnState, "commit after abort: %v", code)
-	t.check(t.dump(tp) == "0:a 1:ABORT", "log: %s", t.dump(tp))
+	t.holds(tp, "0:a 1:ABORT")
 }
 
 func commitOfNothing(t *T) {
@@ -227,7 +224,7 @@ func nextEpoch(t *T) {
 	t.write(tp, next, 0, "b")
 	last := t.finish(next, true, tp)
 	t.check(last.ProducerEpoch == next.ProducerEpoch+1, "%+v, then %+v", next, last)
-	t.check(t.dump(tp) == "0:a 1:COMMIT 2:b 3:COMMIT", "log: %s", t.dump(tp))
+	t.holds(tp, "0:a 1:COMMIT 2:b 3:COMMIT")
 }
 
 func lateRepeat(t *T) {
@@ -265,7 +262,8 @@ func protocolFour(t *T) {
 	t.check(next == who, "%+v, then %+v", who, next)
 	t.write(tp, who, 1, "c")
 	t.finish(who, false, tp)
-	t.check(t.dump(tp) == "0:a 1:COMMIT 2:c 3:ABORT" && t.dump(other) == "0:b 1:COMMIT", "logs: %s, %s", t.dump(tp), t.dump(other))
+	t.holds(tp, "0:a 1:COMMIT 2:c 3:ABORT")
+	t.holds(other, "0:b 1:COMMIT")
 }
 
 func unknownNotAdded(t *T) {
@@ -302,12 +300,12 @@ func timeoutAborts(t *T) {
 			break
 		}
 	}
-	t.check(t.dump(tp) == "0:a 1:ABORT", "log: %s", t.dump(tp))
+	t.holds(tp, "0:a 1:ABORT")
 	_, code = t.end(who, true)
 	t.check(code == kafka.ProducerFenced || code == kafka.InvalidTxnState, "commit after the timeout: %v", code)
 	_, code = t.send(tp, who, 1, "b")
 	t.check(code == kafka.InvalidProducerEpoch || code == kafka.InvalidTxnState || code == kafka.TransactionAbortable, "produce after the timeout: %v", code)
-	t.check(strings.HasSuffix(t.dump(tp), "1:ABORT"), "log: %s", t.dump(tp))
+	t.holds(tp, "0:a 1:ABORT")
 }
 
 func producerAndFetcher(t *T) {
@@ -334,10 +332,8 @@ func producerAndFetcher(t *T) {
 			got = append(got, line[strings.Index(line, ":")+1:])
 		}
 		t.check(slices.Equal(got, want[i]), "partition %d: %v", i, got)
-		f, code := t.fetchCode(tp, r.First, kafka.ReadUncommitted, 1<<20)
-		t.check(code == kafka.OK, "fetch: %v", code)
 		sum := kafka.RangeSum{LogAppendTime: r.LogAppendTime}
-		for it := kafka.ReadBatches(f.Records); it.Next(); {
+		for it := kafka.ReadBatches(t.log(tp)); it.Next(); {
 			for it.Batch.ProducerID == who.ProducerID && it.Batch.ProducerEpoch == who.ProducerEpoch && !it.Batch.Control && it.NextRecord() {
 				sum.Add(&it.Record)
 			}
@@ -355,8 +351,7 @@ func movedLeader(t *T) {
 	t.check(t.write(tp, who, 0, "a") == 0, "a repeated batch was appended by the new leader")
 	t.write(tp, who, 1, "b")
 	t.finish(who, true, tp)
-	got := t.dump(tp)
-	t.check(got == "0:a 1:b 2:COMMIT", "log: %s", got)
+	t.holds(tp, "0:a 1:b 2:COMMIT")
 }
 
 func movedCoordinator(t *T) {
@@ -371,6 +366,5 @@ func movedCoordinator(t *T) {
 	t.check(err == nil, "move: %v", err)
 	again, code := t.end(who, true)
 	t.check(code == kafka.OK && again == next, "repeated: %v %+v, first %+v", code, again, next)
-	got := t.dump(tp)
-	t.check(got == "0:a 1:COMMIT", "log: %s", got)
+	t.holds(tp, "0:a 1:COMMIT")
 }

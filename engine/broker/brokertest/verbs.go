@@ -123,13 +123,14 @@ func (t *T) finish(who kafka.Identity, commit bool, parts ...id.TopicPartition) 
 	return next
 }
 
-// closed waits until no partition shows an open transaction of the producer.
+// closed waits until no partition shows an open transaction of the producer, and the marker can be read: a leader knows of
+// it before it is replicated.
 func (t *T) closed(who kafka.Identity, parts ...id.TopicPartition) {
 	for range 200 {
 		open := false
 		for _, tp := range parts {
 			p, ok := t.producer(tp, who.ProducerID)
-			open = open || ok && p.OpenFrom >= 0
+			open = open || ok && p.OpenFrom >= 0 || tp.Topic[0] != '_' && !t.marked(tp, who.ProducerID)
 		}
 		if !open {
 			return
@@ -137,6 +138,47 @@ func (t *T) closed(who kafka.Identity, parts ...id.TopicPartition) {
 		t.sleep(20 * time.Millisecond)
 	}
 	t.fail("partitions %v stay open", parts)
+}
+
+// marked reports whether the last readable batch of a producer is a marker.
+func (t *T) marked(tp id.TopicPartition, pid int64) (marked bool) {
+	for it := kafka.ReadBatches(t.log(tp)); it.Next(); {
+		if it.Batch.ProducerID == pid {
+			marked = it.Batch.Control
+		}
+	}
+	return marked
+}
+
+// log is all batches of a partition up to the high watermark. One answer need not have them all: a broker ends it with a
+// segment, and rolls segments by the timestamps of records.
+func (t *T) log(tp id.TopicPartition) (log []byte) {
+	at := t.offset(tp, kafka.Earliest, kafka.ReadUncommitted)
+	for {
+		f, code := t.fetchCode(tp, at, kafka.ReadUncommitted, 1<<20)
+		t.check(code == kafka.OK, "fetch of %s: %v", tp, code)
+		log = append(log, f.Records...)
+		it := kafka.ReadBatches(f.Records)
+		for it.Next() {
+			at = it.Batch.LastOffset + 1
+		}
+		t.check(it.Err() == nil, "fetch of %s: %v", tp, it.Err())
+		if len(f.Records) == 0 || at >= f.HighWatermark {
+			return log
+		}
+	}
+}
+
+// holds waits until a partition holds exactly that, as dump writes it.
+func (t *T) holds(tp id.TopicPartition, want string) {
+	got := ""
+	for range 100 {
+		if got = t.dump(tp); got == want {
+			return
+		}
+		t.sleep(20 * time.Millisecond)
+	}
+	t.fail("partition %s holds %q, not %q", tp, got, want)
 }
 
 // producer is what a partition's leader knows of a producer.
@@ -170,11 +212,7 @@ func (t *T) fetchCode(tp id.TopicPartition, offset int64, isolation kafka.Isolat
 }
 
 // dump is everything in a partition, control records too, as "0:a 1:b 2:COMMIT".
-func (t *T) dump(tp id.TopicPartition) string {
-	f, code := t.fetchCode(tp, t.offset(tp, kafka.Earliest, kafka.ReadUncommitted), kafka.ReadUncommitted, 1<<20)
-	t.check(code == kafka.OK, "fetch of %s: %v", tp, code)
-	return strings.Join(t.lines(f.Records), " ")
-}
+func (t *T) dump(tp id.TopicPartition) string { return strings.Join(t.lines(t.log(tp)), " ") }
 
 func (t *T) lines(b []byte) (lines []string) {
 	it := kafka.ReadBatches(b)
