@@ -21,18 +21,11 @@ import (
 func TestPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t)
-		t.Repeat(map[string]func(*rapid.T){
-			"time":     m.time,
-			"ack":      m.ack,
-			"decline":  m.decline,
-			"answer":   m.answer,
-			"report":   m.report,
-			"ask":      m.ask,
-			"end":      m.end,
-			"stray":    m.stray,
-			"":         func(t *rapid.T) { m.c.Check() },
-			"ack more": m.ack,
-		})
+		actions := []func(*rapid.T){m.time, m.ack, m.ack, m.decline, m.answer, m.answer, m.report, m.report, m.ask, m.end, m.stray, m.round, m.round}
+		for range 200 {
+			rapid.SampledFrom(actions).Draw(t, "action")(t)
+			m.c.Check()
+		}
 	})
 }
 
@@ -180,8 +173,23 @@ func (m *model) ack(t *rapid.T) {
 	m.step(f)
 }
 
+// round takes a checkpoint from its trigger to the log, so that several are unconfirmed at once; some answers stay out.
+func (m *model) round(t *rapid.T) {
+	if m.alarm != 0 && m.pending == 0 {
+		m.at = max(m.at, m.alarm)
+		m.alarm = 0
+		m.step(Woken{})
+	}
+	for range 3 * len(m.subtasks) {
+		m.ack(t)
+	}
+	for range rapid.IntRange(0, 4).Draw(t, "answers") {
+		m.answer(t)
+	}
+}
+
 func (m *model) decline(t *rapid.T) {
-	if m.over || m.pending == 0 || rapid.IntRange(0, 3).Draw(t, "rarely") > 0 {
+	if m.over || m.pending == 0 || rapid.IntRange(0, 8).Draw(t, "rarely") > 0 {
 		return
 	}
 	m.step(Declined{rapid.SampledFrom(m.subtasks).Draw(t, "subtask"), m.pending, "no"})
@@ -217,14 +225,14 @@ func (m *model) report(t *rapid.T) {
 	m.notified = slices.Delete(m.notified, i, i+1)
 	m.committed = append(m.committed, k)
 	state := operator.Committed
-	if rapid.IntRange(0, 60).Draw(t, "refused") == 0 {
+	if rapid.IntRange(0, 200).Draw(t, "refused") == 0 {
 		state = operator.Refused
 	}
 	m.step(CommitsReported{Results: []operator.CommitResult{{Token: k, State: state}}})
 }
 
 func (m *model) ask(t *rapid.T) {
-	if m.over || m.asked || rapid.IntRange(0, 5).Draw(t, "rarely") > 0 {
+	if m.over || m.asked || rapid.IntRange(0, 30).Draw(t, "rarely") > 0 {
 		return
 	}
 	m.asked = true
@@ -232,7 +240,7 @@ func (m *model) ask(t *rapid.T) {
 }
 
 func (m *model) end(t *rapid.T) {
-	if m.over || m.end_ || rapid.IntRange(0, 9).Draw(t, "rarely") > 0 {
+	if m.over || m.end_ || rapid.IntRange(0, 60).Draw(t, "rarely") > 0 {
 		return
 	}
 	m.end_ = true
