@@ -7,6 +7,7 @@ import (
 	"github.com/onefold/onefold/engine/blob"
 	"github.com/onefold/onefold/engine/checkpoint"
 	"github.com/onefold/onefold/engine/env"
+	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/joblog"
 	"github.com/onefold/onefold/engine/token"
 	"github.com/onefold/onefold/sim"
@@ -17,6 +18,7 @@ type logRecorder struct {
 	w       *World
 	clients int
 	ops     []checker.LogOperation
+	next    id.Position // of the first entry that was not read yet
 }
 
 func (r *logRecorder) attach(w *World) {
@@ -125,11 +127,21 @@ func (w *World) claims() {
 		}
 		w.History.JobLog = append(w.History.JobLog, op)
 	}
+	w.readLog()
+}
+
+// readLog turns entries that are new in the job log into claims. It is called often enough that none is truncated unread.
+func (w *World) readLog() {
 	for _, k := range w.Store.Keys(joblog.Prefix) {
+		p, ok := joblog.ParseKey(k)
+		if !ok || p < w.log.next {
+			continue
+		}
 		object, _ := w.Store.Peek(k)
 		if e, ok := decodeEntry(k, object); ok {
 			w.claim(e)
 		}
+		w.log.next = p + 1
 	}
 }
 
@@ -151,6 +163,9 @@ func (w *World) claim(e joblog.Entry) {
 		c.Kind, c.Checkpoint = checker.CheckpointCompleted, uint64(e.Ref.Checkpoint)
 		c.Positions = w.positions(e.Ref.Manifest)
 		for _, t := range e.Tokens {
+			if e.Position < w.inherited {
+				break // its transactions were another cluster's
+			}
 			c.Transactions = append(c.Transactions, checker.Transaction{Sink: string(t.Sink), Subtask: t.Subtask,
 				ProducerID: t.ProducerID, ProducerEpoch: t.ProducerEpoch, State: "completed"})
 		}

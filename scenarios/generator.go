@@ -24,9 +24,16 @@ type generator struct {
 	open    int // transactions that are open
 	ended   bool
 	batches uint64
+	cursors []uint64 // of a steady stream: number of the next record, by partition
+	seconds int64    // of a steady stream: written so far
 }
 
 func (w *World) generate() {
+	if len(w.Shape.Rates) > 0 {
+		w.generated.cursors = append(w.generated.cursors, make([]uint64, w.Shape.Partitions-len(w.generated.cursors))...)
+		w.Sim.At(env.Instant(time.Second), w.generateSecond)
+		return
+	}
 	w.Sim.At(env.Instant(generatorBegins), w.generateTick)
 }
 

@@ -27,6 +27,9 @@ type followed struct {
 	shown     int   // index into records: all before were shown to the reader, or are not for it
 	records   []int // indexes into History.Records, by offset
 	undecided []int // indexes into History.Records of open transactions
+
+	stable int64       // last stable offset when it last moved, or nothing was open
+	moved  env.Instant // when that was
 }
 
 // follow starts the reader.
@@ -55,8 +58,20 @@ func (w *World) look() {
 		}
 		if f.output {
 			w.show(f)
+			w.pinned(f)
 		}
 	}
+	w.readLog()
+}
+
+// pinned measures how long a last stable offset stands still below the end of its partition, once the world has healed.
+func (w *World) pinned(f *followed) {
+	b, now := w.Cluster.Bounds(f.name, f.partition), w.Sim.Now()
+	if b.Stable > f.stable || b.Stable == b.High || !w.healed {
+		f.stable, f.moved = b.Stable, now
+		return
+	}
+	w.History.Run.LongestUnstable = max(w.History.Run.LongestUnstable, int64(now.Sub(f.moved)))
 }
 
 // scan puts one record of a log into the history.

@@ -46,6 +46,30 @@ func duration(key string, least, most time.Duration, of func(*Shape) *time.Durat
 		}}
 }
 
+func list(key string, of func(*Shape) *[]int64) setting {
+	const hint = "whole numbers, not negative, with commas between them"
+	return setting{key: key, hint: hint,
+		get: func(s *Shape) string {
+			var texts []string
+			for _, n := range *of(s) {
+				texts = append(texts, strconv.FormatInt(n, 10))
+			}
+			return strings.Join(texts, ",")
+		},
+		set: func(s *Shape, v string) error {
+			var numbers []int64
+			for _, text := range strings.Split(v, ",") {
+				n, err := strconv.ParseInt(text, 10, 64)
+				if err != nil || n < 0 {
+					return fmt.Errorf("want %s", hint)
+				}
+				numbers = append(numbers, n)
+			}
+			*of(s) = numbers
+			return nil
+		}}
+}
+
 var settings = []setting{
 	whole("taskmanagers", 1, 16, func(s *Shape) *int { return &s.TaskManagers }),
 	whole("jobmanagers", 1, 4, func(s *Shape) *int { return &s.JobManagers }),
@@ -56,11 +80,15 @@ var settings = []setting{
 	whole("accounts", 1, 1_000_000, func(s *Shape) *int { return &s.Accounts }),
 	whole("parallelism", 1, 64, func(s *Shape) *int { return &s.Parallelism }),
 	whole("budget", 1, 1024, func(s *Shape) *int { return &s.Budget }),
+	whole("log-keep", 0, 1_000_000, func(s *Shape) *int { return &s.LogKeep }),
 	duration("burn", time.Second, 24*time.Hour, func(s *Shape) *time.Duration { return &s.Burn }),
 	duration("interval", 100*time.Millisecond, time.Hour, func(s *Shape) *time.Duration { return &s.Interval }),
 	duration("checkpoint-timeout", 100*time.Millisecond, time.Hour, func(s *Shape) *time.Duration { return &s.CheckpointTimeout }),
 	duration("transaction-timeout", time.Second, time.Hour, func(s *Shape) *time.Duration { return &s.TransactionTimeout }),
 	duration("scan", 10*time.Millisecond, time.Hour, func(s *Shape) *time.Duration { return &s.Scan }),
+	list("offsets", func(s *Shape) *[]int64 { return &s.Offsets }),
+	list("rates", func(s *Shape) *[]int64 { return &s.Rates }),
+	whole("preloaded", 0, 1_000_000, func(s *Shape) *int { return &s.Preloaded }),
 	duration("cost", 0, time.Second, func(s *Shape) *time.Duration { return &s.Cost }),
 	{key: "profile", hint: "one of " + strings.Join(simbroker.ProfileNames(), ", "),
 		get: func(s *Shape) string { return s.Profile },
@@ -91,6 +119,14 @@ func (s *Shape) apply(world []faults.Setting) error {
 	}
 	if s.TaskManagers*s.Slots < s.Parallelism {
 		return fmt.Errorf("world: %d taskmanagers with %d slots are fewer slots than parallelism %d needs", s.TaskManagers, s.Slots, s.Parallelism)
+	}
+	for _, l := range [...][]int64{s.Offsets, s.Rates} {
+		if len(l) != 0 && len(l) != s.Partitions {
+			return fmt.Errorf("world: offsets and rates name %d partitions, there are %d", len(l), s.Partitions)
+		}
+	}
+	if s.Preloaded > 0 && len(s.Rates) == 0 {
+		return fmt.Errorf("world: a job that has run before needs rates, so that its input goes on")
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/graph"
 	"github.com/onefold/onefold/engine/hook"
+	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/jobmanager"
 	"github.com/onefold/onefold/engine/operator"
 	"github.com/onefold/onefold/engine/proc"
@@ -52,14 +53,19 @@ type World struct {
 	// Story is a scripted scenario's account of itself, in lines.
 	Story string
 
-	start      int64 // first offset of every partition
+	start      int64       // first offset of every partition
+	inherited  id.Position // entries of the job log below are of a past
+	guarantee  operator.Guarantee
 	jobOptions option.Options
 	generated  generator
 	reader     reader
 	log        logRecorder
+	healed     bool   // the burn is over
 	ended      string // the job stopped for good: why
 	lost       bool
 	events     []string
+	told       []jobmanager.Event // as events, for a story
+	passed     []passage          // hooks, for a story
 }
 
 // newWorld assembles a world from a plan. Its errors are the user's: what is wrong with the plan.
@@ -72,15 +78,22 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no engine %q; \"sound\" is the one that users get, `simrun list` shows the known-bad ones", p.Engine)
 	}
-	w := &World{Scenario: s, Engine: e, Plan: p, Shape: defaultShape(), History: checker.NewHistory()}
+	w := &World{Scenario: s, Engine: e, Plan: p, Shape: defaultShape(), History: checker.NewHistory(), guarantee: o.guarantee(s)}
 	for _, world := range [][]faults.Setting{s.World, e.World, p.World} {
 		if err := w.Shape.apply(world); err != nil {
 			return nil, err
 		}
 	}
+	var err error
 	w.Job, _ = jobs.Find(s.Job)
 	w.Oracle, _ = oracle.Find(s.Job)
-	w.Sim = sim.New(sim.Options{Seed: p.Seed, Checks: !o.Fast, KeepTrace: o.KeepTrace})
+	var past *World
+	if w.Shape.Preloaded > 0 && !o.past {
+		if past, err = w.past(); err != nil {
+			return nil, err
+		}
+	}
+	w.Sim = sim.New(sim.Options{Seed: p.Seed, Checks: !o.Fast, KeepTrace: o.KeepTrace || s.Tell != nil, Start: past.end()})
 	profile, _ := simbroker.ProfileOf(w.Shape.Profile)
 	w.Store = simblob.New(w.Sim)
 	w.log.attach(w)
@@ -88,6 +101,9 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 	w.Sim.BrokerPort = w.Cluster.Requests
 	w.topics()
 	w.buildJob()
+	if past != nil {
+		w.inherit(past)
+	}
 	w.processes()
 	if s.Prepare != nil {
 		s.Prepare(w)
@@ -98,6 +114,9 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 	}
 	w.Nemesis = n
 	w.Sim.OnHook(func(node string, e hook.Event) {
+		if s.Tell != nil {
+			w.passed = append(w.passed, passage{w.Sim.Now(), node, e})
+		}
 		n.Passed(faults.Passed{Node: node, Hook: faults.Hook(e.Point), Generation: uint64(e.Generation),
 			Checkpoint: uint64(e.Checkpoint), Vertex: int32(e.Subtask.Vertex), Subtask: e.Subtask.Index})
 	})
@@ -107,7 +126,7 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 // topics makes the job's topics and puts them into the history, inputs first: oracles count on that order.
 func (w *World) topics() {
 	for _, t := range w.Job.Inputs {
-		w.Cluster.CreateTopic(simbroker.TopicSpec{Name: t, Partitions: w.Shape.Partitions, Start: w.start})
+		w.Cluster.CreateTopic(simbroker.TopicSpec{Name: t, Partitions: w.Shape.Partitions, Start: w.start, Starts: w.Shape.Offsets})
 		w.History.AddTopic(t, checker.Input, int32(w.Shape.Partitions))
 	}
 	for _, t := range w.Job.Outputs {
@@ -118,8 +137,8 @@ func (w *World) topics() {
 
 func (w *World) buildJob() {
 	w.jobOptions = option.Options{
-		Guarantee: w.Scenario.Guarantee, TransactionTimeout: w.Shape.TransactionTimeout, ToleratedFailures: toleratedFailures,
-		DeliveryTimeout: 20 * time.Second,
+		Guarantee: w.guarantee, TransactionTimeout: w.Shape.TransactionTimeout, ToleratedFailures: toleratedFailures,
+		DeliveryTimeout: 12 * time.Second,
 	}
 	if w.Engine.Effects {
 		w.jobOptions.Effect = func(topic string, partition int32, offset int64) {
@@ -158,11 +177,12 @@ func (w *World) jobManager(p *proc.Process, standby bool) jobmanager.Config {
 		Job: w.Graph, Parallelism: w.parallelism(), Standby: standby || p.Nonce == 0,
 		Checkpoint:        checkpoint.Config{Interval: w.Shape.Interval, Timeout: w.Shape.CheckpointTimeout, Tolerated: toleratedFailures},
 		HeartbeatInterval: heartbeatInterval, HeartbeatTimeout: heartbeatTimeout, BackoffMax: backoffMax,
+		LogKeep: uint64(w.Shape.LogKeep),
 		OnEvent: func(e jobmanager.Event) { w.event(string(p.Name), e) },
 	}
 	// A JobManager that comes back must not fight the one that took over: all wait while another is active.
 	c.Standby = w.Shape.JobManagers > 1
-	if w.Scenario.Guarantee == operator.ExactlyOnce {
+	if w.guarantee == operator.ExactlyOnce {
 		c.NewCommitter = w.committer
 	}
 	if w.Engine.JobManager != nil {
@@ -193,6 +213,7 @@ func (w *World) taskManager(name string, managers []env.Addr) taskmanager.Config
 
 // event notes what a JobManager tells.
 func (w *World) event(node string, e jobmanager.Event) {
+	w.told = append(w.told, e)
 	w.events = append(w.events, fmt.Sprintf("%v %s %v", time.Duration(w.Sim.Now()), node, e))
 	switch e.Kind {
 	case jobmanager.LossReported:

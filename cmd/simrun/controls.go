@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -117,8 +118,8 @@ func (a *app) catch(cmd *cobra.Command, e controls.Engine, seeds int, small bool
 		return r, err
 	}
 	for _, f := range sum.Failures {
-		if predicted(e, f.Report.Verdict) {
-			r.Verdict, r.Seeds, r.Command = f.Report.Verdict.String(), int(f.Seed), f.Command
+		if campaign.Has(f.Report, e.Verdicts) {
+			r.Verdict, r.Seeds, r.Command = verdictsOf(f.Report), int(f.Seed), f.Command
 			r.Faults, r.Plan = len(f.Plan.Faults), f.Plan.String()
 			if small {
 				return r, r.shrink(f)
@@ -139,13 +140,12 @@ func (r *caught) shrink(f campaign.Failure) error {
 	return nil
 }
 
-func predicted(e controls.Engine, v checker.Verdict) bool {
-	for _, p := range e.Verdicts {
-		if p == v {
-			return true
-		}
+func verdictsOf(r checker.Report) string {
+	var names []string
+	for _, v := range r.Verdicts {
+		names = append(names, v.String())
 	}
-	return false
+	return strings.Join(names, ", ")
 }
 
 func (r caught) line(took time.Duration) string {

@@ -7,6 +7,7 @@ package campaign
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -142,14 +143,17 @@ func (t *tally) add(i int, r *scenarios.Result, err error) {
 	if r.Wrong {
 		t.failures++
 	}
-	for _, v := range t.c.StopAt {
-		if r.Report.Verdict == v {
-			t.stop.Store(true)
-		}
+	if Has(r.Report, t.c.StopAt) {
+		t.stop.Store(true)
 	}
 	if t.c.Progress != nil {
 		t.c.Progress(Progress{Done: t.done, Seeds: t.c.Seeds, Failures: t.failures, Elapsed: time.Since(t.begin), Verdicts: t.verdicts})
 	}
+}
+
+// Has reports whether a report has one of the verdicts, be it the most severe or not.
+func Has(r checker.Report, verdicts []checker.Verdict) bool {
+	return slices.ContainsFunc(r.Verdicts, func(v checker.Verdict) bool { return slices.Contains(verdicts, v) })
 }
 
 // summary folds the runs in the order of their seeds.

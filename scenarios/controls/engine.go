@@ -6,6 +6,7 @@ package controls
 
 import (
 	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/engine/graph"
 	"github.com/onefold/onefold/engine/jobmanager"
 	"github.com/onefold/onefold/engine/sink"
 	"github.com/onefold/onefold/engine/task"
@@ -52,5 +53,24 @@ func Find(name string) (Engine, bool) {
 	return Engine{}, false
 }
 
-// All lists the known-bad engines.
-func All() []Engine { return nil }
+// withSinkRules puts changed rules into both halves of the sinks.
+func (e Engine) withSinkRules(change func(*sink.Rules)) Engine {
+	rules := sink.DefaultRules()
+	change(rules)
+	e.Job = func(o *option.Options) {
+		o.Sink = func(k sink.Kafka) graph.SinkFactory {
+			k.Rules = rules
+			return k
+		}
+	}
+	e.Committer = func(c *sink.CommitterConfig) { c.Rules = rules }
+	return e
+}
+
+func world(settings ...string) []faults.Setting {
+	var out []faults.Setting
+	for i := 0; i+1 < len(settings); i += 2 {
+		out = append(out, faults.Setting{Key: settings[i], Value: settings[i+1]})
+	}
+	return out
+}

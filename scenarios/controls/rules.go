@@ -1,0 +1,147 @@
+package controls
+
+import (
+	"errors"
+
+	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/engine/id"
+	"github.com/onefold/onefold/engine/joblog"
+	"github.com/onefold/onefold/engine/jobmanager"
+	"github.com/onefold/onefold/engine/kafka"
+	"github.com/onefold/onefold/engine/operator"
+	"github.com/onefold/onefold/engine/sink"
+	"github.com/onefold/onefold/engine/token"
+)
+
+// All lists the known-bad engines, each made anew: some remember things.
+func All() []Engine { return append(links(), rules()...) }
+
+// rules are the engines that break one rule of the protocol each.
+func rules() []Engine {
+	return []Engine{
+		Engine{
+			Name: "timeout-believed", Doc: "a refused commit is taken for done, as other engines do: the transaction had timed out", Scenario: "payments",
+			Verdicts: []checker.Verdict{checker.Gap},
+			Favour:   []string{"on k7 checkpoint=6 transaction-timeout all for 23s"},
+		}.withSinkRules(func(r *sink.Rules) {
+			r.Survey = believe
+		}),
+		Engine{
+			Name: "no-fencing", Doc: "transactions of older generations are left open", Scenario: "payments",
+			Verdicts: []checker.Verdict{checker.Stall}, World: world("transaction-timeout", "10m"),
+			Favour: []string{"on k3 checkpoint=6 crash tm1 for 8s"},
+		}.withSinkRules(func(r *sink.Rules) {
+			r.Fence = func(sink.Ask, *sink.Plan, sink.FenceInput) error { return nil }
+		}),
+		Engine{
+			Name: "ids-reused", Doc: "a transactional id is the same in all generations", Scenario: "payments",
+			Verdicts: []checker.Verdict{checker.Gap, checker.Dup, checker.Stall, checker.CrashLoop, checker.LoudLoss},
+		}.withSinkRules(func(r *sink.Rules) {
+			r.Name = func(n sink.Name) string {
+				n.Generation = 0
+				return n.String()
+			}
+		}),
+		Engine{
+			Name: "record-lost", Doc: "a record that could not be written does not fail its task", Scenario: "payments",
+			Verdicts: []checker.Verdict{checker.Gap},
+			Favour:   []string{"on k13 checkpoint=5 no-leader totals/0 for 20s"},
+		}.withSinkRules(func(r *sink.Rules) {
+			r.RecordFailed = func(error) bool { return false }
+		}),
+		Engine{
+			Name: "repair-by-init", Doc: "a dropped marker is repaired by initialising the id, which aborts, and nobody looks afterwards", Scenario: "payments",
+			Verdicts: []checker.Verdict{checker.Gap, checker.Torn},
+			Favour:   []string{"on k9 checkpoint=5 no-leader totals/0 for 3s", "on k3 checkpoint=6 crash all for 1s"},
+		}.withSinkRules(func(r *sink.Rules) {
+			r.Settle = settleByInit
+		}),
+		Engine{
+			Name: "no-lock", Doc: "salvage without taking the lock first", Scenario: "payments",
+			Verdicts: []checker.Verdict{checker.Dup},
+			Favour:   []string{"on k7 checkpoint=6 transaction-timeout all for 23s", "on r2 nth=2 pause self for 12s"},
+		}.withSinkRules(func(r *sink.Rules) {
+			lock := r.Lock
+			r.Lock = func(ask sink.Ask, p *sink.Plan) ([]kafka.Identity, error) {
+				q := *p
+				q.Job += "-" + id.Job(generationName(p.Generation))
+				return lock(ask, &q)
+			}
+		}),
+		{
+			Name: "out-of-turn", Doc: "commits of a checkpoint are sent although an older one is not decided", Scenario: "payments",
+			Verdicts: []checker.Verdict{checker.Reorder, checker.State, checker.Gap, checker.Dup},
+			Favour:   []string{"on k7 checkpoint=6 lose-request EndTxn tm1 for 400"},
+			JobManager: func(c *jobmanager.Config) {
+				c.Rules.Core.Next, c.Rules.Core.Early = func(_, _ id.Checkpoint) bool { return true }, func() bool { return false }
+			},
+		},
+		Engine{
+			Name: "no-quarantine", Doc: "an id is used again as soon as its EndTxn was answered", Scenario: "payments",
+			Verdicts: []checker.Verdict{checker.Dup, checker.Torn, checker.Gap, checker.Stall},
+		}.withSinkRules(func(r *sink.Rules) {
+			r.Reusable = func(endTxnAnswered, _ bool) bool { return endTxnAnswered }
+		}),
+		Engine{
+			Name: "no-confirm", Doc: "an answered EndTxn is taken for the end, on brokers that drop markers", Scenario: "payments",
+			Verdicts: []checker.Verdict{checker.Torn, checker.Stall, checker.Gap},
+		}.withSinkRules(func(r *sink.Rules) {
+			r.Confirm = func(sink.Ask, *sink.Plan, id.Checkpoint, []token.Token) operator.ConfirmOutcome {
+				return operator.ConfirmOutcome{}
+			}
+		}),
+		{
+			Name: "no-nonce", Doc: "a JobManager takes another's entry for its own", Scenario: "payments",
+			Verdicts:   []checker.Verdict{checker.Dup, checker.Gap, checker.Invariant, checker.State, checker.Stall},
+			Favour:     []string{"on k7 checkpoint=6 crash jm1 for 20s", "on k7 checkpoint=6 crash jm2 for 20s"},
+			JobManager: func(c *jobmanager.Config) { c.Rules.Log = joblog.WithoutNonce() },
+		},
+		{
+			Name: "no-floor-check", Doc: "a JobManager that slept through a truncation writes below the floor", Scenario: "payments",
+			Verdicts: []checker.Verdict{checker.Dup, checker.Gap, checker.Invariant, checker.State, checker.Stall},
+			JobManager: func(c *jobmanager.Config) {
+				c.LogKeep, c.Rules.Log = 4, joblog.WithoutFloorCheck()
+			},
+		},
+	}
+}
+
+// believe finds every token committed.
+func believe(ask sink.Ask, p *sink.Plan, tokens []token.Token) ([]sink.Finding, error) {
+	found, err := sink.SurveyTokens(ask, p, tokens)
+	for i := range found {
+		if found[i].Verdict != sink.Pending {
+			found[i].Judgement = sink.Judgement{Verdict: sink.Committed, ByWitness: true}
+			found[i].Unsalvageable = nil
+		}
+	}
+	return found, err
+}
+
+// settleByInit takes a dropped marker for repaired when the id has been initialised: the partition stays open, and the next
+// transaction of the id decides the old records with its own verdict.
+func settleByInit(ask sink.Ask, p *sink.Plan, items []sink.Item) (sink.Settled, error) {
+	q, rules := *p, *p.Rules
+	initialised := false
+	rules.RepairDropped = func(ask sink.Ask, p *sink.Plan, d sink.Dropped) (bool, error) {
+		ask(sink.Initialise{ID: d.Item.Token.TransactionalID, Timeout: p.Sinks[0].TransactionTimeout})
+		initialised = true
+		return true, errInitialised
+	}
+	q.Rules = &rules
+	s, err := sink.SettleTransactions(ask, &q, items)
+	if initialised {
+		return sink.Settled{}, nil
+	}
+	return s, err
+}
+
+var errInitialised = errors.New("initialised")
+
+func generationName(g id.Generation) string {
+	const digits = "0123456789"
+	if g < 10 {
+		return digits[g : g+1]
+	}
+	return generationName(g/10) + digits[g%10:g%10+1]
+}
