@@ -26,8 +26,16 @@ type swarm struct {
 	n        uint64
 	sources  map[id.Checkpoint]int // value of the counter at a checkpoint
 	tasks    []*subtask
+	zombies  []*subtask
+	pending  *confirming // of the checkpoint committed last; the next epoch is written meanwhile
 	restarts int
 	calm     bool // the last round: nothing is drawn
+}
+
+type confirming struct {
+	n    id.Checkpoint
+	out  *operator.ConfirmOutcome
+	done func() bool
 }
 
 func (s *swarm) draw(n int) int {
@@ -64,9 +72,14 @@ func (s *swarm) restart() bool {
 			s.t.Fatalf("thirty restores in a row failed\n%s", s.trace())
 		}
 		s.restarts++
-		s.tasks = nil
-		s.tm.Crash()
-		s.tm.Start()
+		if s.draw(3) > 0 && s.tm.Up() {
+			s.zombies = append(s.zombies, s.tasks...) // they do not know
+		} else {
+			s.zombies = nil
+			s.tm.Crash()
+			s.tm.Start()
+		}
+		s.tasks, s.pending = nil, nil
 		if !s.jm.Up() {
 			s.jm.Start()
 		}
@@ -137,6 +150,7 @@ func (s *swarm) round() bool {
 			}
 		}
 	}
+	s.haunt()
 	n := s.next
 	s.next++
 	s.sources[n] = s.lastID
@@ -146,6 +160,9 @@ func (s *swarm) round() bool {
 		st.loop.Post(func() { st.s.Barrier(n, func(t []token.Token) { tokens = append(tokens, t...); missing-- }) })
 	}
 	if !s.reach(func() bool { return missing == 0 }) {
+		return false
+	}
+	if !s.finish() {
 		return false
 	}
 	if !s.calm && s.draw(5) == 0 {
@@ -171,16 +188,46 @@ func (s *swarm) round() bool {
 		return false
 	}
 	out, done := s.startConfirm(n, tokens)
-	if !s.reach(done) || out.Resolve || out.Err != nil {
+	s.pending = &confirming{n, out, done}
+	return s.draw(3) > 0 || s.finish()
+}
+
+// finish waits for the confirm under way.
+func (s *swarm) finish() bool {
+	c := s.pending
+	if c == nil {
+		return true
+	}
+	s.pending = nil
+	if !s.reach(c.done) || c.out.Resolve || c.out.Err != nil {
 		return false
 	}
-	if err := s.log.add(joblog.Entry{Kind: joblog.Confirmed, Checkpoint: n}); err != nil {
+	if err := s.log.add(joblog.Entry{Kind: joblog.Confirmed, Checkpoint: c.n}); err != nil {
 		s.t.Fatal(err)
 	}
 	for _, st := range s.tasks {
-		st.loop.Post(func() { st.s.Freed(n) })
+		st.loop.Post(func() { st.s.Freed(c.n) })
 	}
 	return true
+}
+
+// haunt lets zombies do what they would have done.
+func (s *swarm) haunt() {
+	for _, z := range s.zombies {
+		if s.draw(4) > 0 {
+			continue
+		}
+		n := s.next
+		z.loop.Post(func() {
+			if z.fail == nil && z.s.Ready() {
+				rec := operator.Record{Key: []byte("zombie"), Partition: 0}
+				_ = z.s.Write(&rec)
+			}
+		})
+		if s.draw(2) == 0 {
+			z.loop.Post(func() { z.s.Barrier(n, func(t []token.Token) {}) })
+		}
+	}
 }
 
 // strike draws one fault.
@@ -221,7 +268,7 @@ func (s *swarm) strike() {
 	}
 }
 
-func runSwarm(t *testing.T, seed uint64, rules *sink.Rules) *swarm {
+func runSwarm(t testing.TB, seed uint64, rules *sink.Rules) *swarm {
 	profile := profiles[seed%uint64(len(profiles))]
 	s := &swarm{rig: newRig(t, seed, profile), seed: seed, sources: map[id.Checkpoint]int{}}
 	if rules != nil {
@@ -241,6 +288,7 @@ func runSwarm(t *testing.T, seed uint64, rules *sink.Rules) *swarm {
 		t.Fatalf("seed %d: loss without deletion\n%s", seed, s.trace())
 	}
 	s.calm = true
+	s.zombies = nil
 	// Heal, then one undisturbed checkpoint.
 	s.run(20 * time.Second)
 	for i := range 3 {
@@ -258,7 +306,7 @@ func runSwarm(t *testing.T, seed uint64, rules *sink.Rules) *swarm {
 		if !s.restart() {
 			t.Fatalf("seed %d: loss without deletion\n%s", seed, s.trace())
 		}
-		if s.round() && s.log.state.Confirmed == s.next-1 {
+		if s.round() && s.finish() && s.log.state.Confirmed == s.next-1 {
 			break
 		}
 	}
