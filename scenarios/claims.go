@@ -139,6 +139,7 @@ func (w *World) readLog() {
 		}
 		object, _ := w.Store.Peek(k)
 		if e, ok := decodeEntry(k, object); ok {
+			w.entries = append(w.entries, e)
 			w.claim(e)
 		}
 		w.log.next = p + 1

@@ -13,10 +13,12 @@ import (
 func (s *story) readers() {
 	s.watch()
 	for i, x := range s.shown {
-		what := fmt.Sprintf("a reader sees epoch %d: %s records at once", x.epoch, thousands(int64(x.records)))
 		if x.epoch == 0 {
 			return // without transactions output trickles
 		}
+		since := max(s.triggered(x.epoch-1), s.zero)
+		what := fmt.Sprintf("a reader sees epoch %d: %s records of %s, at once", x.epoch, thousands(int64(x.records)),
+			seconds(time.Duration(s.triggered(x.epoch)-since)))
 		if i > 0 {
 			what += fmt.Sprintf(", after a pause of %s", seconds(time.Duration(x.at-s.shown[i-1].at)))
 		}

@@ -2,5 +2,7 @@ package scenarios
 
 import "strings"
 
-// scripted puts a scenario's name into a script that several share.
-func scripted(script, name string) string { return strings.Replace(script, "SCENARIO", name, 1) }
+// scripted puts a scenario's name, and settings of its own, into a script that several share.
+func scripted(script, name, settings string) string {
+	return strings.NewReplacer("SCENARIO", name, "SETTINGS", settings).Replace(script)
+}

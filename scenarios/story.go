@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/joblog"
 	"github.com/onefold/onefold/engine/jobmanager"
+	"github.com/onefold/onefold/engine/operator"
 	"github.com/onefold/onefold/faults"
 	"github.com/onefold/onefold/sim/simbroker"
 )
@@ -29,6 +30,7 @@ type passage struct {
 // and what a reader saw when. Nothing in it is known beforehand.
 type story struct {
 	w     *World
+	lines []told
 	b     strings.Builder
 	zero  env.Instant   // T: one interval before the last barrier that was completed before the crash
 	last  id.Checkpoint // that checkpoint
@@ -40,6 +42,12 @@ type story struct {
 type producer struct {
 	id    int64
 	epoch int16
+}
+
+// told is one line of a story.
+type told struct {
+	at   env.Instant
+	text string
 }
 
 // showing is what a reader saw at one moment.
@@ -56,7 +64,7 @@ func tellCrash(r *Result) string {
 	if s.last == 0 {
 		return "  no checkpoint was completed before a crash: there is no story\n"
 	}
-	s.line(s.zero, "T")
+	s.before()
 	s.checkpoint(s.last)
 	s.disaster(r)
 	s.restore()
@@ -64,6 +72,11 @@ func tellCrash(r *Result) string {
 		s.checkpoint(n)
 	}
 	s.readers()
+	fmt.Fprintf(&s.b, "  T is %v before the barrier of checkpoint %d\n", s.w.Shape.Interval, s.last)
+	sort.SliceStable(s.lines, func(i, j int) bool { return s.lines[i].at < s.lines[j].at }) // keys may be equal: stable
+	for _, l := range s.lines {
+		fmt.Fprintf(&s.b, "  T+%-7s %s\n", tenths(time.Duration(l.at-s.zero)), l.text)
+	}
 	s.money()
 	return s.b.String()
 }
@@ -71,7 +84,7 @@ func tellCrash(r *Result) string {
 // orient finds the crash, the checkpoint before it, and T.
 func (s *story) orient(r *Result) {
 	s.epoch = map[producer]id.Checkpoint{}
-	for _, e := range s.w.logEntries() {
+	for _, e := range s.w.entries {
 		for _, t := range e.Tokens {
 			if e.Position >= s.w.inherited {
 				s.epoch[producer{t.ProducerID, t.ProducerEpoch}] = t.Checkpoint
@@ -91,13 +104,18 @@ func (s *story) orient(r *Result) {
 	s.zero = s.triggered(s.last) - env.Instant(s.w.Shape.Interval)
 }
 
-// line writes one line of the story.
+// line adds one line to the story.
 func (s *story) line(at env.Instant, format string, args ...any) {
-	if at == s.zero && format == "T" {
-		fmt.Fprintf(&s.b, "  T is %v before the barrier of checkpoint %d\n", s.w.Shape.Interval, s.last)
-		return
+	s.lines = append(s.lines, told{at, fmt.Sprintf(format, args...)})
+}
+
+// before tells where the job begins in this world, if that is near.
+func (s *story) before() {
+	for _, e := range s.w.told {
+		if e.Kind == jobmanager.Restored && e.Checkpoint > 0 && e.At < s.triggered(s.last) && e.At >= s.zero-env.Instant(s.w.Shape.Interval) {
+			s.line(max(e.At, s.zero), "the job goes on from checkpoint %d, with its sources at %s", e.Checkpoint, places(e.Positions))
+		}
 	}
-	fmt.Fprintf(&s.b, "  T+%-7s %s\n", tenths(time.Duration(at-s.zero)), fmt.Sprintf(format, args...))
 }
 
 func tenths(d time.Duration) string {
@@ -123,6 +141,7 @@ func (s *story) checkpoint(n id.Checkpoint) {
 	}
 	s.line(s.triggered(n), "barrier %d enters the sources at %s", n, places(e.Positions))
 	s.alignment(n)
+	s.state(n)
 	tokens, records := s.prepared(n)
 	if tokens > 0 {
 		s.line(s.hookTime(hook.K4TokenRecorded, n), "the sink has flushed epoch %d: %d transactions hold %s records, their tokens are in the snapshot", n, tokens, thousands(records))
@@ -169,9 +188,22 @@ func (s *story) alignment(n id.Checkpoint) {
 	}
 }
 
+// state tells how much keyed state a checkpoint froze, from the trace.
+func (s *story) state(n id.Checkpoint) {
+	entries, at := uint64(0), env.Instant(0)
+	for _, e := range s.w.Sim.Trace() {
+		if e.Kind.Name() == "task snapshot" && e.C == uint64(n) {
+			entries, at = entries+e.D, max(at, e.At)
+		}
+	}
+	if entries > 0 {
+		s.line(at, "the keyed state is frozen and uploaded: %s entries", thousands(int64(entries)))
+	}
+}
+
 // prepared is how many transactions a checkpoint decided to commit, and how many records they hold.
 func (s *story) prepared(n id.Checkpoint) (tokens int, records int64) {
-	for _, e := range s.w.logEntries() {
+	for _, e := range s.w.entries {
 		for _, t := range e.Tokens {
 			if t.Checkpoint != n || e.Position < s.w.inherited {
 				continue
@@ -196,7 +228,7 @@ func (s *story) hookTime(p hook.Point, n id.Checkpoint) env.Instant {
 }
 
 func (s *story) completedAt(n id.Checkpoint) id.Position {
-	for _, e := range s.w.logEntries() {
+	for _, e := range s.w.entries {
 		if e.Kind == joblog.Completed && e.Ref.Checkpoint == n {
 			return e.Position
 		}
@@ -212,7 +244,7 @@ func (s *story) disaster(r *Result) {
 			nodes = append(nodes, f.Node)
 		}
 	}
-	s.line(s.crash, "%s dies, %s after barrier %d", strings.Join(nodes, ", "), tenths(time.Duration(s.crash-s.triggered(s.last))), s.last)
+	s.line(s.crash, "%s dies, %s after barrier %d", strings.Join(nodes, ", "), seconds(time.Duration(s.crash-s.triggered(s.last))), s.last)
 }
 
 // restore tells the generation that follows the crash.
@@ -228,7 +260,11 @@ func (s *story) restore() {
 		case jobmanager.Restored:
 			s.line(e.At, "everything is restored from checkpoint %d, sources seek to %s", e.Checkpoint, places(e.Positions))
 		case jobmanager.Running:
-			s.line(e.At, "all subtasks run; to replay: %s", s.replay())
+			what := "to replay"
+			if s.w.guarantee == operator.AtMostOnce {
+				what = "to read for the first time"
+			}
+			s.line(e.At, "all subtasks run; %s: %s", what, s.behind())
 			return
 		}
 	}
@@ -256,26 +292,21 @@ func (s *story) aborted() {
 	}
 }
 
-// replay tells what lies between the restored positions and what was in the input when the crash came.
-func (s *story) replay() string {
+// behind tells what lies between the restored positions and what was in the input when the crash came.
+func (s *story) behind() string {
 	e, ok := s.told(jobmanager.CheckpointCompleted, s.last)
 	if !ok {
 		return "nothing"
 	}
 	begin := s.w.Sim.Wall().Add(-time.Duration(s.w.Sim.Now())) // the wall clock at instant 0
-	first, total := env.Instant(0), int64(0)
+	total := int64(0)
 	var parts []string
 	for _, p := range sorted(e.Positions) {
 		count := int64(0)
 		for _, r := range s.w.Cluster.ReadCommitted(p.Topic, p.Partition) {
-			at := env.Instant(time.UnixMilli(r.Record.Time).Sub(begin))
-			if r.Offset < p.Position || at > s.crash {
-				continue
+			if r.Offset >= p.Position && env.Instant(time.UnixMilli(r.Record.Time).Sub(begin)) <= s.crash {
+				count++
 			}
-			if first == 0 || at < first {
-				first = at
-			}
-			count++
 		}
 		total += count
 		parts = append(parts, thousands(count))
@@ -285,18 +316,6 @@ func (s *story) replay() string {
 
 func seconds(d time.Duration) string {
 	return fmt.Sprintf("%d s", (d+500*time.Millisecond)/time.Second)
-}
-
-// logEntries is the job log as it is in the end.
-func (w *World) logEntries() []joblog.Entry {
-	var out []joblog.Entry
-	for _, k := range w.Store.Keys(joblog.Prefix) {
-		object, _ := w.Store.Peek(k)
-		if e, ok := decodeEntry(k, object); ok {
-			out = append(out, e)
-		}
-	}
-	return out
 }
 
 func sorted(positions []checkpoint.Position) []checkpoint.Position {

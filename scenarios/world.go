@@ -10,6 +10,7 @@ import (
 	"github.com/onefold/onefold/engine/graph"
 	"github.com/onefold/onefold/engine/hook"
 	"github.com/onefold/onefold/engine/id"
+	"github.com/onefold/onefold/engine/joblog"
 	"github.com/onefold/onefold/engine/jobmanager"
 	"github.com/onefold/onefold/engine/operator"
 	"github.com/onefold/onefold/engine/proc"
@@ -66,6 +67,8 @@ type World struct {
 	events     []string
 	told       []jobmanager.Event // as events, for a story
 	passed     []passage          // hooks, for a story
+	entries    []joblog.Entry     // of the job log, in order
+	writers    writers
 }
 
 // newWorld assembles a world from a plan. Its errors are the user's: what is wrong with the plan.
@@ -99,6 +102,7 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 	w.log.attach(w)
 	w.Cluster = simbroker.New(w.Sim, simbroker.Config{Brokers: w.Shape.Brokers, Profile: profile, ScanInterval: w.Shape.Scan})
 	w.Sim.BrokerPort = w.Cluster.Requests
+	w.writers.attach(w)
 	w.topics()
 	w.buildJob()
 	if past != nil {
@@ -114,6 +118,7 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 	}
 	w.Nemesis = n
 	w.Sim.OnHook(func(node string, e hook.Event) {
+		w.writers.passed(node, e)
 		if s.Tell != nil {
 			w.passed = append(w.passed, passage{w.Sim.Now(), node, e})
 		}
