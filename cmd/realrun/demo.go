@@ -37,7 +37,6 @@ func (d demo) run(ctx context.Context, c *console, job jobs.Spec, x run.Flags, l
 	if err != nil {
 		return err
 	}
-	run.TuneGC()
 	r, err := run.Start(cfg)
 	if err != nil {
 		return err

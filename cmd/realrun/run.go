@@ -81,7 +81,6 @@ func runJob(c *console, job jobs.Spec, x run.Flags, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	run.TuneGC()
 	r, err := run.Start(cfg)
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -56,7 +55,6 @@ func (x *Flags) main(build func(Options) *graph.Job, debugLog bool) (int, error)
 		return 2, err
 	}
 	c.Job, c.Log = build(o), NewLog(os.Stderr, debugLog)
-	TuneGC()
 	r, err := Start(c)
 	if err != nil {
 		return 2, err
@@ -101,12 +99,4 @@ func NewLog(w io.Writer, debugLog bool) *slog.Logger {
 		}
 		return a
 	}}))
-}
-
-// TuneGC lets the heap grow further between collections than the default, unless GOGC says something: the data path allocates
-// little and lives long.
-func TuneGC() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
 }
