@@ -10,6 +10,7 @@ import (
 	"github.com/onefold/onefold/engine/hook"
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/joblog"
+	"github.com/onefold/onefold/engine/kafka"
 	"github.com/onefold/onefold/engine/operator"
 	"github.com/onefold/onefold/engine/probe"
 	"github.com/onefold/onefold/engine/sink"
@@ -21,17 +22,18 @@ import (
 // rig is a world with a cluster, one machine for the JobManager and one for the subtasks. It plays the job: what it
 // appends to the log, and when, is what the engine's JobManager does.
 type rig struct {
-	t       testing.TB
-	w       *sim.World
-	c       *simbroker.Cluster
-	jm, tm  *sim.Node
-	log     *memoryLog
-	kafka   sink.Kafka
-	rules   *sink.Rules
-	confirm *sink.Committer
-	next    id.Checkpoint
-	limit   time.Duration // of a confirm
-	accept  bool
+	t           testing.TB
+	w           *sim.World
+	c           *simbroker.Cluster
+	jm, tm      *sim.Node
+	log         *memoryLog
+	kafka       sink.Kafka
+	rules       *sink.Rules
+	confirm     *sink.Committer
+	next        id.Checkpoint
+	limit       time.Duration // of a confirm
+	accept      bool
+	parallelism int32
 
 	wrote  []string // records handed to Write, in order
 	lastID int
@@ -147,7 +149,7 @@ func (r *rig) startRestore(gen id.Generation) (*operator.RestoreOutcome, func() 
 	p := r.jm.Process()
 	loop.Post(func() {
 		r.confirm = sink.NewCommitter(sink.CommitterConfig{
-			Process: p, Loop: loop, Job: "j", Generation: gen, Sinks: []sink.Spec{r.kafka.Spec("s", 2)}, Rules: r.rules,
+			Process: p, Loop: loop, Job: "j", Generation: gen, Sinks: []sink.Spec{r.kafka.Spec("s", max(2, r.parallelism))}, Rules: r.rules,
 			ConfirmTimeout: r.limit,
 		}).(*sink.Committer)
 		in := operator.RestoreInput{Generation: gen, State: r.log.state, AcceptLoss: r.accept}
@@ -362,4 +364,21 @@ func (r *rig) forgetConfirmed() {
 			r.t.Fatal(err)
 		}
 	}
+}
+
+// seedLane does what a zombie of a generation does when it opens.
+func (r *rig) seedLane(gen id.Generation, partition int32) {
+	loop := r.jm.NewLoop("zombie")
+	client := kafka.New(kafka.Config{Process: r.jm.Process(), Loop: loop})
+	done := false
+	o := kafka.Offset{Topic: sink.MarkerTopic("j"), Partition: partition, Metadata: fmt.Sprintf("j seed g%d at=1", gen)}
+	loop.Post(func() {
+		client.OffsetCommit(sink.Group("j", "s"), []kafka.Offset{o}, func(code kafka.Code, err error) {
+			if code != kafka.OK || err != nil {
+				r.t.Errorf("seed: %v %v", code, err)
+			}
+			done = true
+		})
+	})
+	r.until("seed", func() bool { return done })
 }

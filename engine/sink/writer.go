@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/engine/invariant"
 	"github.com/onefold/onefold/engine/kafka"
 	"github.com/onefold/onefold/engine/operator"
+	"github.com/onefold/onefold/engine/proc"
 	"github.com/onefold/onefold/engine/token"
 )
 
@@ -199,17 +200,35 @@ func (w *Writer) Close(clean bool) {
 		return
 	}
 	w.closed = true
-	if w.client == nil {
-		return
-	}
 	if clean && w.producer != nil && w.producer.Used() {
-		w.client.EndTxn(w.pool.slots[w.pool.open].identity, false, func(kafka.Identity, kafka.Code, error) {})
+		abortLater(w.ctx.Process, w.producer.Identity())
 	}
 	for _, p := range w.producers {
 		if p != nil {
 			p.Close()
 		}
 	}
+}
+
+// abortLimit is how long a clean stop tries to abort; after that the transaction's timeout does it, or a restore.
+const abortLimit = 5 * time.Second
+
+// abortLater aborts on a loop of its own, since the task's ends with it. Nobody begins another transaction with this
+// identity, so an abort that arrives late or twice harms nobody.
+func abortLater(p *proc.Process, who kafka.Identity) {
+	loop := p.NewLoop("abort")
+	client := kafka.New(kafka.Config{Process: p, Loop: loop, RequestTimeout: abortLimit, ReadTimeout: abortLimit})
+	loop.Post(func() {
+		retrying(loop, p, p, uint64(who.ProducerID), abortLimit, func(again func()) {
+			client.EndTxn(who, false, func(_ kafka.Identity, code kafka.Code, err error) {
+				if c := ClassifyEnd(code, err); c == EndAgain || c == EndElsewhere {
+					again()
+					return
+				}
+				loop.Close()
+			})
+		}, loop.Close)
+	})
 }
 
 func (w *Writer) nowMs() int64 { return w.ctx.Process.Wall().UnixMilli() }
