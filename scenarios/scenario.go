@@ -33,9 +33,13 @@ type Scenario struct {
 	Off []faults.Kind
 	// Prepare changes a world before it starts.
 	Prepare func(*World)
+	// Stages are the deployments of the job, one after the other; empty: one, from begin to end.
+	Stages []Stage
+	// Repeats: its user goes back to an older checkpoint, which repeats visible output; Tell judges how much.
+	Repeats bool
 	// Strict: judged as exactly-once whatever the guarantee is, so that a contrast shows its damage.
 	Strict bool
-	// Tell writes the story of a run that was judged.
+	// Tell writes the story of a run that was judged, and may add findings of its own.
 	Tell func(*Result) string
 	// Campaign: part of a campaign that names no scenario.
 	Campaign bool
@@ -67,7 +71,7 @@ type Shape struct {
 // ask for, on purpose: transactions of completed checkpoints do time out here, and must be salvaged.
 func defaultShape() Shape {
 	return Shape{
-		TaskManagers: 3, JobManagers: 2, Brokers: 3, Slots: 1, Partitions: 4, Records: 6000, Accounts: 200, Parallelism: 3,
+		TaskManagers: 3, JobManagers: 2, Brokers: 3, Slots: 2, Partitions: 4, Records: 6000, Accounts: 200, Parallelism: 3,
 		Profile: "k44", Burn: 60 * time.Second, Interval: 2 * time.Second, CheckpointTimeout: 4 * time.Second,
 		TransactionTimeout: 20 * time.Second, Scan: time.Second, LogKeep: 48, Budget: 8, Cost: 20 * time.Microsecond,
 	}
@@ -85,7 +89,7 @@ func Catalogue() []Scenario {
 			World: []faults.Setting{{Key: "records", Value: "2000"}, {Key: "partitions", Value: "2"}, {Key: "parallelism", Value: "1"}, {Key: "taskmanagers", Value: "1"}, {Key: "jobmanagers", Value: "1"}}},
 		{Name: "at-least-once", Doc: "payments without transactions: replay repeats, nothing is lost", Job: "payments", Guarantee: operator.AtLeastOnce},
 		{Name: "at-most-once", Doc: "payments with positions recorded before processing: replay skips, nothing repeats", Job: "payments", Guarantee: operator.AtMostOnce},
-	}, golden()...)
+	}, append(golden(), staged()...)...)
 }
 
 // Find is the scenario of that name.

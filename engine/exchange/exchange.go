@@ -134,14 +134,15 @@ func (x *Exchange) removeReceiver(r *Receiver) {
 	}
 }
 
-// see learns of a generation and ends the connections of older ones that nobody here uses.
+// see learns of a generation and ends the connections of older ones that nobody here uses. A connection whose first frame is
+// still under way belongs to no generation yet: it may well be the newest one's.
 func (x *Exchange) see(g id.Generation) {
 	if g <= x.newest {
 		return
 	}
 	x.newest = g
 	for _, l := range slices.Clone(x.links) {
-		if l.generation < g && len(l.senders)+len(l.receivers) == 0 {
+		if l.greeted && l.generation < g && len(l.senders)+len(l.receivers) == 0 {
 			l.stop()
 		}
 	}

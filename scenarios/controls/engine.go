@@ -5,6 +5,8 @@
 package controls
 
 import (
+	"time"
+
 	"github.com/onefold/onefold/checker"
 	"github.com/onefold/onefold/engine/graph"
 	"github.com/onefold/onefold/engine/jobmanager"
@@ -73,4 +75,14 @@ func world(settings ...string) []faults.Setting {
 		out = append(out, faults.Setting{Key: settings[i], Value: settings[i+1]})
 	}
 	return out
+}
+
+// impatient gives a record up after two seconds, so that one is lost while its checkpoint can still complete.
+func (e Engine) impatient() Engine {
+	job := e.Job
+	e.Job = func(o *option.Options) {
+		job(o)
+		o.DeliveryTimeout = 2 * time.Second
+	}
+	return e
 }

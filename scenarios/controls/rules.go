@@ -34,9 +34,12 @@ func rules() []Engine {
 			r.Fence = func(sink.Ask, *sink.Plan, sink.FenceInput) error { return nil }
 		}),
 		Engine{
-			Name: "ids-reused", Doc: "a transactional id is the same in all generations", Scenario: "payments",
+			Name: "ids-reused", Doc: "a transactional id is the same in all generations, on topics that keep no aborted records", Scenario: "payments",
 			Verdicts: []checker.Verdict{checker.Gap, checker.Dup, checker.Stall, checker.CrashLoop, checker.LoudLoss},
+			World:    world("transaction-timeout", "10m"),
+			Favour:   []string{"on k14 checkpoint=5 late InitProducerId tm1 by 7s for 3", "on k0 checkpoint=6 crash tm1 for 0.2s"},
 		}.withSinkRules(func(r *sink.Rules) {
+			r.Survey = keepNothing
 			r.Name = func(n sink.Name) string {
 				n.Generation = 0
 				return n.String()
@@ -48,7 +51,7 @@ func rules() []Engine {
 			Favour:   []string{"on k13 checkpoint=5 no-leader totals/0 for 20s"},
 		}.withSinkRules(func(r *sink.Rules) {
 			r.RecordFailed = func(error) bool { return false }
-		}),
+		}).impatient(),
 		Engine{
 			Name: "repair-by-init", Doc: "a dropped marker is repaired by initialising the id, which aborts, and nobody looks afterwards", Scenario: "payments",
 			Verdicts: []checker.Verdict{checker.Gap, checker.Torn},
@@ -59,7 +62,7 @@ func rules() []Engine {
 		Engine{
 			Name: "no-lock", Doc: "salvage without taking the lock first", Scenario: "payments",
 			Verdicts: []checker.Verdict{checker.Dup},
-			Favour:   []string{"on k7 checkpoint=6 transaction-timeout all for 23s", "on r2 nth=2 pause self for 12s"},
+			Favour:   []string{"on k7 checkpoint=6 transaction-timeout all for 23s", "on r3 checkpoint=6 pause self for 12s"},
 		}.withSinkRules(func(r *sink.Rules) {
 			lock := r.Lock
 			r.Lock = func(ask sink.Ask, p *sink.Plan) ([]kafka.Identity, error) {
@@ -79,6 +82,7 @@ func rules() []Engine {
 		Engine{
 			Name: "no-quarantine", Doc: "an id is used again as soon as its EndTxn was answered", Scenario: "payments",
 			Verdicts: []checker.Verdict{checker.Dup, checker.Torn, checker.Gap, checker.Stall},
+			Favour:   []string{"on k9 checkpoint=5 no-leader totals/0 for 4s", "on k3 checkpoint=7 crash all for 1s"},
 		}.withSinkRules(func(r *sink.Rules) {
 			r.Reusable = func(endTxnAnswered, _ bool) bool { return endTxnAnswered }
 		}),
@@ -94,7 +98,7 @@ func rules() []Engine {
 			Name: "no-nonce", Doc: "a JobManager takes another's entry for its own", Scenario: "payments",
 			Verdicts:   []checker.Verdict{checker.Dup, checker.Gap, checker.Invariant, checker.State, checker.Stall},
 			Favour:     []string{"on k7 checkpoint=6 crash jm1 for 20s", "on k7 checkpoint=6 crash jm2 for 20s"},
-			JobManager: func(c *jobmanager.Config) { c.Rules.Log = joblog.WithoutNonce() },
+			JobManager: func(c *jobmanager.Config) { c.Rules.Log = withoutNonce() },
 		},
 		{
 			Name: "no-floor-check", Doc: "a JobManager that slept through a truncation writes below the floor", Scenario: "payments",
@@ -104,6 +108,26 @@ func rules() []Engine {
 			},
 		},
 	}
+}
+
+// keepNothing finds that aborted records are not there any more, as compaction does: what would be salvaged is lost, so a
+// transaction that somebody aborts without right shows.
+func keepNothing(ask sink.Ask, p *sink.Plan, tokens []token.Token) ([]sink.Finding, error) {
+	found, err := sink.SurveyTokens(ask, p, tokens)
+	for i := range found {
+		f := &found[i]
+		for _, r := range f.Aborted {
+			f.Unsalvageable = append(f.Unsalvageable, joblog.LostRange{Token: f.Token, Range: f.Token.Ranges[r], Reason: "compacted"})
+		}
+	}
+	return found, err
+}
+
+// withoutNonce tells entries apart by what they say alone, as if no entry carried a nonce.
+func withoutNonce() joblog.Rules {
+	r := joblog.WithoutNonce()
+	r.Based = func(found *joblog.Entry, base joblog.Entry) bool { return found != nil && r.Mine(*found, base) }
+	return r
 }
 
 // believe finds every token committed.
