@@ -1,6 +1,9 @@
 package checker
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 func (j *judge) settles() {
 	if !j.h.Run.Settled {
@@ -137,11 +140,16 @@ func (j *judge) checkpointsRise() {
 	j.settle(&f, "checkpoint numbers that do not rise")
 }
 
+// confirmedWasCompleted: a checkpoint is confirmed after it was completed. In a log that was truncated the completion may be
+// gone; it is not when that of an older checkpoint is still there.
 func (j *judge) confirmedWasCompleted() {
 	f := Finding{}
+	truncated := slices.ContainsFunc(j.h.JobLog, func(op LogOperation) bool { return op.Kind == LogDelete })
+	older := false
 	for i := range j.h.Claims {
 		c := &j.h.Claims[i]
-		if c.Kind != CheckpointConfirmed {
+		older = older || c.Kind == CheckpointCompleted
+		if c.Kind != CheckpointConfirmed || truncated && !older {
 			continue
 		}
 		if at, ok := j.claims.completed[c.Checkpoint]; !ok || at > i {
