@@ -70,20 +70,32 @@ func metadataLimit(t *T) {
 	t.finish(who, true, data)
 }
 
-func staleEpochMark(t *T) {
+// staleMark is a lane with a pending mark of a fresh epoch, and what a stale one's mark is answered.
+func (t *T) staleMark() (group string, lane id.TopicPartition, fresh kafka.Identity, code kafka.Code) {
 	group, lane, data, old := t.laneAndWriter()
 	t.write(data, old, 0, "a")
 	t.mark(old, group, lane, 6, "old")
-	fresh := t.init(old.TransactionalID, t.Protocol)
+	fresh = t.init(old.TransactionalID, t.Protocol)
 	t.stableLane(group, lane)
 	t.mark(fresh, group, lane, 7, "fresh") // the offsets partition knows the new epoch from here on
-	code := t.settle("stale mark", func(done func(kafka.Code, error)) {
+	code = t.settle("stale mark", func(done func(kafka.Code, error)) {
 		t.TxnOffsetCommit(old, group, []kafka.Offset{{Topic: lane.Topic, Partition: lane.Partition, Offset: 8}}, done)
 	})
+	return group, lane, fresh, code
+}
+
+func staleEpochMark(t *T) {
+	_, _, fresh, code := t.staleMark()
 	t.check(code == kafka.InvalidProducerEpoch, "stale epoch: %v", code)
 	t.finish(fresh, true)
+}
+
+func refusedMark(t *T) {
+	group, lane, fresh, code := t.staleMark()
+	t.check(code != kafka.OK, "a stale mark was taken")
+	t.finish(fresh, true)
 	o := t.stableLane(group, lane)
-	t.check(o.Offset == 7, "%+v", o)
+	t.check(o.Offset == 7 && o.Metadata == "fresh", "%+v", o)
 }
 
 func markerAlone(t *T) {

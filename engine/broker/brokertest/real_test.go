@@ -10,6 +10,7 @@ import (
 	"github.com/onefold/onefold/engine/broker/brokertest"
 	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/id"
+	client "github.com/onefold/onefold/engine/kafka"
 	"github.com/onefold/onefold/engine/proc"
 	"github.com/onefold/onefold/engine/real/kafka"
 	"github.com/onefold/onefold/engine/real/kafkatest"
@@ -74,5 +75,24 @@ func TestKafka(t *testing.T) {
 	if kafkatest.Which() == kafkatest.Kfake {
 		return
 	}
-	brokertest.Run(t, newActual(t, string(kafkatest.Which()), kafkatest.Brokers(t)))
+	a := newActual(t, string(kafkatest.Which()), kafkatest.Brokers(t))
+	if a.produceVersion(t) < 12 {
+		brokertest.Run(t, a, brokertest.Kafka3Deviations...)
+	} else {
+		brokertest.Run(t, a)
+	}
+}
+
+// produceVersion is the highest version of Produce that the cluster knows: 12 from Kafka 4.0 on.
+func (a *actual) produceVersion(t *testing.T) (version int16) {
+	err := a.Run(func(p *proc.Process, loop env.Loop, done func()) {
+		client.New(client.Config{Process: p, Loop: loop}).Features(func(f client.Features, _ error) {
+			version = f.Max(0)
+			done()
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version
 }
