@@ -11,8 +11,15 @@ import (
 	"github.com/onefold/onefold/engine/kafka"
 )
 
-// fenceTimeout is the transaction timeout that a fenced id is left with. Nobody opens a transaction with it.
-const fenceTimeout = time.Minute
+// fenceTimeout is the transaction timeout that a fenced id is left with: nobody opens a transaction with it, but the broker
+// must allow it.
+func (p *Plan) fenceTimeout() time.Duration {
+	d := time.Minute
+	for _, s := range p.Sinks {
+		d = min(d, s.TransactionTimeout)
+	}
+	return d
+}
 
 // FenceOlder initialises every transactional id of an older generation that the last Fenced does not cover, and every one
 // that is open. All ids are asked for on every broker and filtered here: below Kafka 4.1 a pattern is not known and the
@@ -33,7 +40,7 @@ func FenceOlder(ask Ask, p *Plan, in FenceInput) error {
 		if n.Generation <= in.Fenced && !isOpen(l.State) {
 			continue
 		}
-		got := get[Initialised](ask, Initialise{l.TransactionalID, fenceTimeout})
+		got := get[Initialised](ask, Initialise{l.TransactionalID, p.fenceTimeout()})
 		if got.Err != nil || got.Code != kafka.OK {
 			return fmt.Errorf("fence %s: %w%s", l.TransactionalID, firstError(got.Err, got.Code), stuckAt(ask, l.TransactionalID))
 		}
@@ -131,7 +138,7 @@ func closeOne(ask Ask, p *Plan, s Spec, l kafka.ListedTransaction, where []id.To
 	now := got.Transactions[0]
 	switch now.State {
 	case kafka.TxnOngoing:
-		ask(Initialise{l.TransactionalID, fenceTimeout})
+		ask(Initialise{l.TransactionalID, p.fenceTimeout()})
 		return nil
 	case kafka.TxnPrepareCommit, kafka.TxnPrepareAbort:
 		return nil

@@ -272,7 +272,7 @@ func (r *restore) decideOne(g Completion, found []Finding) ([]joblog.LostRange, 
 
 // tornSince reports whether the second witness says aborted of a range that the survey did not find aborted.
 func tornSince(ask Ask, f Finding) bool {
-	known := f.Salvaged.Union(Set{})
+	known := f.Salvaged.Done.Union(Set{})
 	for _, i := range f.Aborted {
 		known.Add(i)
 	}

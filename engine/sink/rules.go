@@ -94,7 +94,7 @@ type Completion struct {
 type Finding struct {
 	Token token.Token
 	Judgement
-	Salvaged Set
+	Salvaged Salvaged
 	// Unsalvageable are the aborted ranges that cannot be read back in full, and those that were deleted while the
 	// transaction was still open, with the reason.
 	Unsalvageable []joblog.LostRange

@@ -28,7 +28,7 @@ func SalvageRanges(ask Ask, p *Plan, lock kafka.Identity, found []Finding) error
 		if len(todo) == 0 {
 			continue
 		}
-		var done Set
+		done := Salvaged{Done: f.Salvaged.Done.Union(Set{})}
 		for _, i := range todo {
 			r := f.Token.Ranges[i]
 			got := get[RangeRead](ask, Replay{lock, f.Token, i})
@@ -36,9 +36,14 @@ func SalvageRanges(ask Ask, p *Plan, lock kafka.Identity, found []Finding) error
 				ask(Say{fmt.Sprintf("salvage of %s: %d of %d records, %v", rangeText(f.Token, i), got.Count, r.Count, got.Err)})
 				return errAgain
 			}
-			done.Add(i)
+			done.Done.Add(i)
 		}
-		metadata := SalvageMetadata(f.Token, done.Union(f.Salvaged))
+		for _, i := range f.Aborted {
+			if !done.Done.Has(i) {
+				done.Lost.Add(i)
+			}
+		}
+		metadata := done.Metadata(f.Token)
 		marks = append(marks, kafka.Offset{Topic: MarkerTopic(p.Job), Partition: f.Token.Lane.Partition, Offset: int64(f.Token.Checkpoint), Metadata: metadata})
 		pseudo = append(pseudo, token.Token{
 			Sink: f.Token.Sink, Subtask: f.Token.Subtask, Checkpoint: f.Token.Checkpoint, TransactionalID: lock.TransactionalID,

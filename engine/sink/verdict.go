@@ -33,28 +33,47 @@ var laneNames = [...]string{"unstable", "n", "before", "other"}
 
 func (l LaneSays) String() string { return laneNames[l] }
 
-const salvagedWord = " salvaged="
+// Salvaged is what the marker of a salvage says of the ranges of a token, beyond "n".
+type Salvaged struct {
+	Done Set // written again: the lane stands for them, although their first copies stay aborted
+	Lost Set // aborted, and not to be read back: known to be missing
+}
 
-// ReadLane tells what a lane says of a token, and which of its ranges a salvage has written already (bit i: range i).
-func ReadLane(t token.Token, v LaneValue) (LaneSays, Set) {
+const (
+	salvagedWord = " salvaged="
+	lostWord     = " lost="
+)
+
+// Metadata is what a salvage writes on the lane of a token: the original marker's metadata with the sets. So an aborted
+// transaction that was salvaged and a committed one whose ranges were torn by a failed repair never read the same, and a
+// range that is lost stays known as lost when the restore that found it dies before it has said so.
+func (s Salvaged) Metadata(t token.Token) string {
+	return t.Metadata + salvagedWord + s.Done.String() + lostWord + s.Lost.String()
+}
+
+// ReadLane tells what a lane says of a token.
+func ReadLane(t token.Token, v LaneValue) (LaneSays, Salvaged) {
 	if v.Unstable {
-		return LaneUnstable, Set{}
+		return LaneUnstable, Salvaged{}
 	}
 	if v.Value == int64(t.Checkpoint) {
 		if v.Metadata == t.Metadata {
-			return LaneCommitted, Set{}
+			return LaneCommitted, Salvaged{}
 		}
 		if rest, ok := strings.CutPrefix(v.Metadata, t.Metadata+salvagedWord); ok {
-			if s, ok := parseSet(rest); ok {
-				return LaneCommitted, s
+			done, lost, _ := strings.Cut(rest, lostWord)
+			d, ok1 := parseSet(done)
+			l, ok2 := parseSet(lost)
+			if ok1 && ok2 {
+				return LaneCommitted, Salvaged{d, l}
 			}
 		}
-		return LaneOther, Set{}
+		return LaneOther, Salvaged{}
 	}
 	if v.Value == t.Lane.Value && v.Metadata == t.Lane.Metadata {
-		return LaneBefore, Set{}
+		return LaneBefore, Salvaged{}
 	}
-	return LaneOther, Set{}
+	return LaneOther, Salvaged{}
 }
 
 // Set is a set of ranges of a token, by index.
@@ -93,11 +112,17 @@ func (s *Set) String() string {
 		}
 		b = strconv.AppendUint(b, w, 16)
 	}
+	if len(b) == 0 {
+		return "0"
+	}
 	return string(b)
 }
 
 func parseSet(text string) (Set, bool) {
 	var s Set
+	if text == "0" {
+		return s, true
+	}
 	for _, part := range strings.Split(text, ".") {
 		w, err := strconv.ParseUint(part, 16, 64)
 		if err != nil {
@@ -106,13 +131,6 @@ func parseSet(text string) (Set, bool) {
 		s.words = append(s.words, w)
 	}
 	return s, s.String() == text
-}
-
-// SalvageMetadata is what a salvage writes on the lane of a token: the original marker's metadata with the set of ranges
-// that the lane stands for from now on. So an aborted transaction that was salvaged and a committed one whose ranges were
-// torn by a failed repair never read the same.
-func SalvageMetadata(t token.Token, salvaged Set) string {
-	return t.Metadata + salvagedWord + salvaged.String()
 }
 
 // Coordinated is what the transaction coordinator tells of a token.
@@ -227,15 +245,16 @@ type Judgement struct {
 	ByWitness bool
 }
 
-// Judge combines what lane, coordinator and second witness tell. ranges has one answer per range of the token; salvaged
-// says which of them the lane stands for although their first copies are aborted.
-func Judge(lane LaneSays, salvaged Set, co Coordinated, ranges []Witness) Judgement {
+// Judge combines what lane, coordinator and second witness tell. ranges has one answer per range of the token.
+func Judge(lane LaneSays, salvaged Salvaged, co Coordinated, ranges []Witness) Judgement {
 	var aborted []int
 	committed, undecided := 0, 0
 	for i, w := range ranges {
 		switch {
-		case salvaged.Has(i):
+		case salvaged.Done.Has(i):
 			committed++
+		case salvaged.Lost.Has(i):
+			aborted = append(aborted, i)
 		case w == WitnessCommitted:
 			committed++
 		case w == WitnessAborted:
@@ -253,7 +272,7 @@ func Judge(lane LaneSays, salvaged Set, co Coordinated, ranges []Witness) Judgem
 	asAborted := func() Judgement {
 		var gone []int
 		for i, w := range ranges {
-			if !salvaged.Has(i) && w != WitnessCommitted {
+			if !salvaged.Done.Has(i) && w != WitnessCommitted {
 				gone = append(gone, i)
 			}
 		}

@@ -21,7 +21,7 @@ func TestJudgeTable(t *testing.T) {
 			for co := Silent; co <= CompletedAbort; co++ {
 				fmt.Fprintf(&b, "%-8v %-15v", lane, co)
 				for _, ranges := range witnessCases(d.Cmd) {
-					j := Judge(lane, Set{}, co, ranges)
+					j := Judge(lane, Salvaged{}, co, ranges)
 					cell := j.Verdict.String()
 					if len(j.Aborted) > 0 {
 						cell += fmt.Sprint(j.Aborted)
@@ -55,7 +55,7 @@ func TestSalvagedRangesAreNotTorn(t *testing.T) {
 	var two Set
 	two.Add(0)
 	two.Add(2)
-	lane, salvaged := ReadLane(tok, LaneValue{Value: 7, Metadata: SalvageMetadata(tok, two)})
+	lane, salvaged := ReadLane(tok, LaneValue{Value: 7, Metadata: Salvaged{Done: two}.Metadata(tok)})
 	if lane != LaneCommitted {
 		t.Fatalf("lane says %v", lane)
 	}
@@ -64,6 +64,20 @@ func TestSalvagedRangesAreNotTorn(t *testing.T) {
 		t.Fatalf("verdict %v %v", j.Verdict, j.Aborted)
 	}
 	j = Judge(lane, salvaged, Silent, []Witness{WitnessAborted, WitnessAborted, WitnessAborted})
+	if j.Verdict != Torn || len(j.Aborted) != 1 || j.Aborted[0] != 1 {
+		t.Fatalf("verdict %v %v", j.Verdict, j.Aborted)
+	}
+}
+
+// A restore that found a range lost and salvaged the others dies before it has said so. For the next one that range must
+// not look like evidence that was deleted after a commit.
+func TestLostRangesStayKnown(t *testing.T) {
+	tok := token.Token{Checkpoint: 7, Metadata: "m at=1", Ranges: make([]token.Range, 2)}
+	var s Salvaged
+	s.Done.Add(0)
+	s.Lost.Add(1)
+	lane, salvaged := ReadLane(tok, LaneValue{Value: 7, Metadata: s.Metadata(tok)})
+	j := Judge(lane, salvaged, Silent, []Witness{WitnessAborted, WitnessLost})
 	if j.Verdict != Torn || len(j.Aborted) != 1 || j.Aborted[0] != 1 {
 		t.Fatalf("verdict %v %v", j.Verdict, j.Aborted)
 	}
@@ -89,7 +103,9 @@ func TestLaneSaysBeforeOnlyForExactlyWhatWasStored(t *testing.T) {
 		{LaneValue{Unstable: true}, LaneUnstable},
 		{LaneValue{Value: 7, Metadata: "ours"}, LaneCommitted},
 		{LaneValue{Value: 7, Metadata: "theirs"}, LaneOther},
-		{LaneValue{Value: 7, Metadata: "ours salvaged=zz"}, LaneOther},
+		{LaneValue{Value: 7, Metadata: "ours salvaged=zz lost=0"}, LaneOther},
+		{LaneValue{Value: 7, Metadata: "ours salvaged=1"}, LaneOther},
+		{LaneValue{Value: 7, Metadata: "ours salvaged=1 lost=2"}, LaneCommitted},
 		{LaneValue{Value: 5, Metadata: "old"}, LaneBefore},
 		{LaneValue{Value: 5, Metadata: "seed"}, LaneOther},
 		{LaneValue{Value: 4, Metadata: "old"}, LaneOther},
