@@ -14,12 +14,13 @@ import (
 
 // client is the port of one loop: a connection per broker, made when it is needed.
 type client struct {
-	c     *Cluster
-	node  *sim.Node
-	loop  *sim.Loop
-	class broker.Class
-	conns []*clientConn
-	seed  int32 // the broker that stands for the bootstrap; the next one after a refusal
+	c      *Cluster
+	node   *sim.Node
+	loop   *sim.Loop
+	class  broker.Class
+	number int
+	conns  []*clientConn
+	seed   int32 // the broker that stands for the bootstrap; the next one after a refusal
 }
 
 func newClient(c *Cluster, n *sim.Node, l *sim.Loop, class broker.Class) *client {
@@ -28,6 +29,8 @@ func newClient(c *Cluster, n *sim.Node, l *sim.Loop, class broker.Class) *client
 	if len(c.clients)&63 == 63 {
 		c.forgetClosed()
 	}
+	cl.number = c.ports
+	c.ports++
 	c.clients = append(c.clients, cl)
 	return cl
 }
@@ -46,6 +49,7 @@ type pending struct {
 	done  func(kmsg.Response, error)
 	both  *pair
 	which int
+	op    *Operation // its record; nil: none
 	due   env.Instant
 }
 
@@ -65,7 +69,7 @@ func (c *client) Send(node int32, req kmsg.Request, done func(kmsg.Response, err
 		c.loop.Post(func() { done(nil, fmt.Errorf("broker %d: %w", node, broker.ErrNotSent)) })
 		return
 	}
-	k.asked = append(k.asked, pending{done: done, due: k.due(req)})
+	k.asked = append(k.asked, pending{done: done, due: k.due(req), op: c.begin(req)})
 	k.send(&frame{first: asked{req: c.wire(req)}}, req)
 }
 
@@ -78,7 +82,7 @@ func (c *client) SendBoth(node int32, first, second kmsg.Request, done func(kmsg
 	}
 	p := &pair{done: done}
 	due := k.due(second)
-	k.asked = append(k.asked, pending{both: p, due: due}, pending{both: p, which: 1, due: due})
+	k.asked = append(k.asked, pending{both: p, due: due, op: c.begin(first)}, pending{both: p, which: 1, due: due, op: c.begin(second)})
 	k.send(&frame{first: asked{req: c.wire(first)}, second: asked{req: c.wire(second)}, both: true}, first)
 }
 
@@ -174,6 +178,9 @@ func (k *clientConn) OnLinkMessage(_ *sim.Link, msg any) {
 	k.asked[len(k.asked)-1] = pending{}
 	k.asked = k.asked[:len(k.asked)-1]
 	resp := msg.(kmsg.Response)
+	if p.op != nil {
+		k.client.c.endOperation(p.op, resp)
+	}
 	if p.both == nil {
 		p.done(resp, nil)
 		return
@@ -200,6 +207,9 @@ func (k *clientConn) OnLinkClose(_ *sim.Link, err error) {
 	k.asked = nil
 	var told *pair
 	for _, p := range lost {
+		if p.op != nil {
+			k.client.c.lostOperation(p.op, cause == broker.ErrNotSent)
+		}
 		wrapped := fmt.Errorf("broker %d: %w: %w", k.to.id, cause, err)
 		switch {
 		case p.both == nil:

@@ -29,6 +29,8 @@ type Cluster struct {
 	shards  []*shard
 	nextPID int64
 	history []TxnEvent
+	ops     operations
+	ports   int       // made so far
 	scratch []byte    // of appends without a network
 	clients []*client // of loops that were alive when last looked at
 }
@@ -41,6 +43,7 @@ func New(w *sim.World, cfg Config) *Cluster {
 		w: w, cfg: cfg, profile: cfg.Profile, nextPID: 1000,
 		byName: map[string]*topic{}, byID: map[[16]byte]*topic{},
 	}
+	c.ops.of = map[operationKey]*Operation{}
 	for i := range cfg.Brokers {
 		c.brokers = append(c.brokers, newBroker(c, int32(i)))
 	}
@@ -125,6 +128,11 @@ func (c *Cluster) note(e *txnEntry, r txnRecord) {
 		}
 	}
 	c.history = append(c.history, ev)
+	if e.timedOut != nil && r.state == PrepareAbort {
+		e.timedOut.Return = c.w.Now()
+		c.ops.list = append(c.ops.list, e.timedOut)
+		e.timedOut = nil
+	}
 	c.w.Entry(nil, entryTxn, e.key, uint64(r.pid), uint64(r.epoch), uint64(r.state))
 }
 

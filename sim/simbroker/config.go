@@ -52,6 +52,8 @@ type Config struct {
 	// Expensive turns on the invariants that look at whole partitions and coordinators after each transition of a
 	// transaction. World.Checks turns them on, too.
 	Expensive bool
+	// Record keeps what callers were told about transactions, for Cluster.Operations.
+	Record bool
 	// Encode sends each request and response through its wire form, so that fields which a version does not have get
 	// lost, as they do in reality.
 	Encode bool

@@ -170,6 +170,7 @@ func (s *shard) scan(b *Broker) {
 		}
 		if e.mem.state == Ongoing && e.mem.timeoutMs != math.MaxInt32 && e.mem.startMs+int64(e.mem.timeoutMs) < now {
 			b.reached(probeTimeout)
+			s.c.recordTimeout(e)
 			b.note(entryTimeout, e.key, uint64(e.mem.pid), uint64(e.mem.epoch))
 			s.fence(e, func(int16) {})
 		}
@@ -209,6 +210,7 @@ func (s *shard) unload() {
 			e.store(r)
 			s.c.note(e, r)
 		}
+		e.timedOut = nil
 	}
 }
 

@@ -67,12 +67,13 @@ type txnEntry struct {
 	disk    txnRecord // what a new coordinator loads
 	durable bool      // disk holds something
 
-	pending bool       // a transition is being written, or a decided transaction is being completed
-	writing *txnRecord // the append under way
-	writes  uint64
-	left    []*partition // whose marker is missing
-	dropped []*partition // whose marker was dropped in this term
-	wedged  bool         // a marker was refused for good, or the log cannot hold the record: pending until a reload
+	pending  bool       // a transition is being written, or a decided transaction is being completed
+	writing  *txnRecord // the append under way
+	writes   uint64
+	timedOut *Operation   // the abort being written is one of a timeout
+	left     []*partition // whose marker is missing
+	dropped  []*partition // whose marker was dropped in this term
+	wedged   bool         // a marker was refused for good, or the log cannot hold the record: pending until a reload
 }
 
 // TxnEvent is one durable transition of a transactional id.
