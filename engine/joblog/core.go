@@ -16,8 +16,13 @@ type (
 	ReadAsked struct{}
 	// OpenAsked asks for the newest entry of a log that is created by this entry when there is none.
 	OpenAsked struct{ Created Entry }
-	// ClaimAsked asks for the next generation; the log must have been created.
-	ClaimAsked struct{ Claimed Entry }
+	// ClaimAsked asks for the next generation; the log must have been created. With Only set, the claim is given up when
+	// the newest generation is another one than Newest: somebody else has claimed meanwhile.
+	ClaimAsked struct {
+		Claimed Entry
+		Only    bool
+		Newest  id.Generation
+	}
 	// AppendAsked asks for the next position as the generation that was claimed.
 	AppendAsked struct{ Entry Entry }
 	// Listed answers List.
@@ -264,6 +269,9 @@ func (c *Core) next() Effect {
 	p := c.tail.Position + 1
 	switch a := c.asked.(type) {
 	case ClaimAsked:
+		if g := c.tail.State.Generation; a.Only && g != a.Newest {
+			return c.finish(fmt.Errorf("%w: generation %d of %s", ErrSuperseded, g, c.tail.Process))
+		}
 		e := a.Claimed
 		e.Position, e.Generation = p, id.Generation(p)
 		return c.create(e)

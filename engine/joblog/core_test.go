@@ -139,7 +139,11 @@ func (s *story) steps(t *testing.T, d *datadriven.TestData) string {
 			e.Job, e.Graph = "job-1", "g"
 			f = OpenAsked{e}
 		case "claim":
-			f = ClaimAsked{sign(Claimed)}
+			f = ClaimAsked{Claimed: sign(Claimed)}
+			if len(w) > 1 { // after this generation
+				n, _ := strconv.Atoi(w[1])
+				f = ClaimAsked{Claimed: sign(Claimed), Only: true, Newest: id.Generation(n)}
+			}
 		case "complete":
 			n, _ := strconv.Atoi(w[1])
 			e := sign(Completed)

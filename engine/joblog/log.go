@@ -75,8 +75,16 @@ func (l *Log) Open(name, graph string, done func(*Entry, error)) {
 }
 
 // Claim makes this log the writer of the next generation and returns the state after its Claimed entry.
-func (l *Log) Claim(done func(id.Generation, State, error)) {
-	l.ask(ClaimAsked{l.sign(Entry{Kind: Claimed})}, func(tail *Entry, err error) {
+func (l *Log) Claim(done func(id.Generation, State, error)) { l.claim(ClaimAsked{}, done) }
+
+// ClaimAfter is Claim, unless another generation than newest is the newest: then it is ErrSuperseded.
+func (l *Log) ClaimAfter(newest id.Generation, done func(id.Generation, State, error)) {
+	l.claim(ClaimAsked{Only: true, Newest: newest}, done)
+}
+
+func (l *Log) claim(a ClaimAsked, done func(id.Generation, State, error)) {
+	a.Claimed = l.sign(Entry{Kind: Claimed})
+	l.ask(a, func(tail *Entry, err error) {
 		if err != nil {
 			done(0, State{}, err)
 			return

@@ -25,13 +25,24 @@ func Sound() Rules {
 	}
 }
 
-// WithoutNonce is a control: two writers of equal entries both believe that they wrote them.
+// WithoutNonce is a control: entries that say the same are taken for the same entry, whoever wrote them. So two writers of
+// equal entries both believe that they wrote them.
 func WithoutNonce() Rules {
 	r := Sound()
-	r.Mine = func(found, written Entry) bool {
-		return found.Kind == written.Kind && found.Generation == written.Generation && found.Checkpoint == written.Checkpoint
+	alike := func(a, b Entry) bool {
+		return a.Kind == b.Kind && a.Generation == b.Generation && number(a) == number(b)
 	}
+	r.Mine = alike
+	r.Based = func(found *Entry, base Entry) bool { return found != nil && alike(*found, base) }
 	return r
+}
+
+// number is the checkpoint that an entry is about.
+func number(e Entry) id.Checkpoint {
+	if e.Ref != nil {
+		return e.Ref.Checkpoint
+	}
+	return e.Checkpoint
 }
 
 // WithoutFloorCheck is a control: a writer that slept through a truncation writes below the floor and believes it.

@@ -27,6 +27,7 @@ type generation struct {
 	log   *joblog.Log
 
 	owned   id.Generation // newest that this process owns; 0: none
+	seen    id.Generation // newest that this process knows to be claimed
 	rewound bool          // the restore that the user wants is done
 	born    id.Position   // tail of the log when this process began
 	asks    []bool        // savepoints asked for before the coordinator exists; true: and stop
@@ -50,7 +51,7 @@ type generation struct {
 // newGeneration begins a generation. It is called on the JobManager's loop, and everything else happens on the new one.
 func newGeneration(j *JobManager, number uint32) *generation {
 	loop := j.p.NewLoop(fmt.Sprintf("jobmanager generation %d", number))
-	r := &generation{j: j, p: j.p, cfg: j.cfg, loop: loop, plan: j.plan, store: j.p.Blob(loop), owned: j.owned, born: j.born, rewound: j.rewound}
+	r := &generation{j: j, p: j.p, cfg: j.cfg, loop: loop, plan: j.plan, store: j.p.Blob(loop), owned: j.owned, seen: j.seen, born: j.born, rewound: j.rewound}
 	r.log = joblog.New(j.p, loop, joblog.Options{Rules: j.cfg.Rules.Log, Keep: j.cfg.LogKeep, Salt: number})
 	r.subtasks = r.plan.Subtasks()
 	for _, a := range j.asks {
@@ -165,9 +166,10 @@ func (r *generation) open() {
 			return
 		}
 		r.state = tail.State
-		if r.owned > 0 && tail.State.Generation > r.owned {
-			// A sleeper that lost its TaskManagers to another JobManager does not claim back.
-			r.broken(fmt.Errorf("%w: generation %d of %s", joblog.ErrSuperseded, tail.State.Generation, tail.Process))
+		if g := tail.State.Generation; r.cfg.Standby && r.owned == 0 && g > r.seen {
+			// Somebody has just claimed and was not heard by a TaskManager yet: it is given the time to be.
+			r.tell(func(j *JobManager) { j.see(g) })
+			r.broken(fmt.Errorf("%w: generation %d of %s", joblog.ErrSuperseded, g, tail.Process))
 			return
 		}
 		if err := sameShape(tail.State.Graph, r.cfg.Job); err != nil {
@@ -175,7 +177,7 @@ func (r *generation) open() {
 			return
 		}
 		if !r.over(tail) {
-			r.claim()
+			r.claim(tail.State.Generation)
 		}
 	})
 }
@@ -197,8 +199,18 @@ func (r *generation) over(tail *joblog.Entry) bool {
 	return false
 }
 
-func (r *generation) claim() {
-	r.log.Claim(func(g id.Generation, s joblog.State, err error) {
+// claim claims, and gives way when it is not this one's turn any more: a standby to whoever claimed since the log was read,
+// a sleeper that lost its TaskManagers to another JobManager to that one. Only a JobManager that a user just started
+// displaces whoever is there.
+func (r *generation) claim(newest id.Generation) {
+	claim := r.log.Claim
+	if r.owned > 0 {
+		newest = r.owned
+	}
+	if r.owned > 0 || r.cfg.Standby {
+		claim = func(done func(id.Generation, joblog.State, error)) { r.log.ClaimAfter(newest, done) }
+	}
+	claim(func(g id.Generation, s joblog.State, err error) {
 		if err != nil {
 			r.broken(err)
 			return

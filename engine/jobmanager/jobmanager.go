@@ -25,6 +25,9 @@ import (
 	"github.com/onefold/onefold/engine/proc"
 )
 
+// kindTurn draws how long a standby waits for others to claim first.
+const kindTurn = env.KindManager
+
 var (
 	tookOver  = probe.New("jobmanager: standby took over")
 	displaced = probe.New("jobmanager: displaced by a newer generation")
@@ -47,7 +50,9 @@ type JobManager struct {
 	over    bool        // the job has ended here
 
 	owned     id.Generation // newest that this process claimed; 0: none, or displaced
+	seen      id.Generation // newest that this process knows to be claimed, by whomever
 	restarts  int           // in a row, without a confirmed checkpoint in between
+	at        env.Instant   // when a standby may claim, if an active JobManager is missed until then; 0: not missed
 	notBefore env.Instant   // the next generation does not begin before
 	rewound   bool          // the restore from a savepoint that was asked for is done
 	announced int32         // slots at the last WaitingForSlots event; -1: none
@@ -85,7 +90,7 @@ func (j *JobManager) start() {
 			return
 		}
 		if tail != nil {
-			j.born = tail.Position
+			j.born, j.seen = tail.Position, tail.State.Generation
 		}
 		j.begin()
 	})
@@ -112,6 +117,9 @@ func (j *JobManager) watch() {
 	j.watching = true
 	j.log.Read(func(tail *joblog.Entry, err error) {
 		j.watching = false
+		if err == nil && tail != nil {
+			j.see(tail.State.Generation)
+		}
 		switch {
 		case j.over || j.run != nil || err == nil && tail == nil:
 		case err != nil:
@@ -181,22 +189,48 @@ func (j *JobManager) consider() {
 		}
 		return
 	}
-	if now := j.p.Now(); now < j.notBefore || j.cfg.Standby && j.owned == 0 && !j.missed() {
-		if j.cfg.Standby && j.owned == 0 && !j.standing {
-			j.standing = true
-			j.emit(Event{Kind: StandingBy})
-		}
-		if now < j.notBefore {
-			j.loop.After(j.notBefore.Sub(now), j.consider)
-		}
+	if now := j.p.Now(); now < j.notBefore {
+		j.stand()
+		j.loop.After(j.notBefore.Sub(now), j.consider)
+		return
+	}
+	if j.cfg.Standby && j.owned == 0 && !j.turn() {
+		j.stand()
 		return
 	}
 	if j.cfg.Standby && j.standing {
 		j.p.Reached(tookOver)
 	}
-	j.announced, j.standing = -1, false
+	j.announced, j.standing, j.at = -1, false, 0
 	j.runs++
 	j.run = newGeneration(j, j.runs)
+}
+
+// see takes note of a claimed generation.
+func (j *JobManager) see(g id.Generation) { j.seen = max(j.seen, g) }
+
+// turn reports whether a standby may claim. The TaskManagers must miss an active JobManager, and go on missing one for a
+// drawn while: two standbys that see the same would otherwise claim at the same moment, and displace each other.
+func (j *JobManager) turn() bool {
+	now := j.p.Now()
+	if !j.missed() {
+		j.at = 0
+		return false
+	}
+	if j.at == 0 {
+		wait := time.Duration(j.p.Draw(kindTurn, j.p.Nonce, uint64(j.runs), uint64(now)) % uint64(j.cfg.HeartbeatInterval))
+		j.at = now.Add(wait)
+		j.loop.After(wait, j.consider)
+	}
+	return now >= j.at
+}
+
+// stand says once that this one waits for another JobManager to be missed.
+func (j *JobManager) stand() {
+	if j.cfg.Standby && j.owned == 0 && !j.standing {
+		j.standing = true
+		j.emit(Event{Kind: StandingBy})
+	}
 }
 
 // emit tells an event.
@@ -233,7 +267,12 @@ func (j *JobManager) superseded(r *generation, err error) {
 		return
 	}
 	j.p.Reached(displaced)
+	owned := j.owned > 0
 	j.owned = 0
+	if j.cfg.Standby && !owned {
+		j.notBefore = j.p.Now().Add(j.cfg.HeartbeatTimeout)
+		return
+	}
 	j.emit(Event{Kind: Superseded, Generation: r.number, Err: err})
 	if !j.cfg.Standby {
 		j.finish(Event{Kind: Stopped, Generation: r.number, Err: err})

@@ -43,6 +43,7 @@ func (m *member) OnMessage(_ env.Conn, frame []byte) {
 		m.register(msg)
 	case *wire.Pulse:
 		m.followed, m.silentFor = msg.Followed, msg.SilentForMs
+		m.j.see(msg.Followed)
 		m.j.doubt(msg.Followed)
 	case *wire.Outdated:
 		m.j.doubt(msg.Followed)
@@ -65,6 +66,7 @@ func (m *member) register(r *wire.Register) {
 		}
 	}
 	m.name, m.slots, m.followed = r.TaskManager, r.Slots, r.Followed
+	j.see(r.Followed)
 	j.members = append(j.members, m)
 	slices.SortStableFunc(j.members, func(a, b *member) int { return strings.Compare(string(a.name), string(b.name)) })
 	m.send(j.announcement())

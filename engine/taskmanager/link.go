@@ -25,17 +25,12 @@ func (l *link) send(m wire.Message) {
 	}
 }
 
-// tick sends the heartbeat. A connection over which nothing comes is given up: its other end may be gone without a word.
+// tick gives up a connection over which nothing comes: its other end may be gone without a word.
 func (l *link) tick(now env.Instant) {
-	if l.conn == nil {
-		return
-	}
-	if now.Sub(l.heard) > l.t.cfg.HeartbeatTimeout {
+	if l.conn != nil && now.Sub(l.heard) > l.t.cfg.HeartbeatTimeout {
 		l.conn.Close()
 		l.lost()
-		return
 	}
-	l.send(&wire.Pulse{Followed: l.t.followed, SilentForMs: uint64(now.Sub(l.t.heard) / 1e6)})
 }
 
 func (l *link) lost() {

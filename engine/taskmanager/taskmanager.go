@@ -72,7 +72,16 @@ func (t *TaskManager) tick() {
 	for _, l := range t.links {
 		l.tick(now)
 	}
+	t.tell()
 	t.loop.After(t.cfg.HeartbeatInterval, t.tick)
+}
+
+// tell tells every JobManager what is followed and how long it is silent.
+func (t *TaskManager) tell() {
+	now := t.p.Now()
+	for _, l := range t.links {
+		l.send(&wire.Pulse{Followed: t.followed, SilentForMs: uint64(now.Sub(t.heard) / 1e6)})
+	}
 }
 
 // follow takes note of an active JobManager. False: its generation is outdated.
@@ -86,6 +95,7 @@ func (t *TaskManager) follow(l *link, g id.Generation) bool {
 		t.followed = g
 		t.next = nil
 		t.cancel()
+		defer t.tell() // the others learn at once that somebody is active
 	}
 	t.owner, t.heard = l, t.p.Now()
 	return true
