@@ -229,6 +229,7 @@ func (f *Fetcher) hold(p *fetchPart, code Code, err error) {
 		return
 	}
 	p.held = true
+	f.client.cfg.Process.Reached(fetchRepeated)
 	pause := f.client.pause(p.tp.Topic, p.try)
 	f.client.cfg.Loop.After(pause, func() {
 		if f.closed || f.client.closed {

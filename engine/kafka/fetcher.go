@@ -129,10 +129,15 @@ func (f *Fetcher) fail(err error) {
 }
 
 func (f *Fetcher) wake() {
-	if f.waiting && !f.closed && f.cfg.Wake != nil {
-		f.waiting = false
-		f.cfg.Wake()
+	if !f.waiting {
+		return
 	}
+	f.waiting = false
+	f.client.later(func() {
+		if !f.closed && f.cfg.Wake != nil {
+			f.cfg.Wake()
+		}
+	})
 }
 
 // Poll hands at most budget records to emit, in order within each split, and says what next; see operator.Source. An error

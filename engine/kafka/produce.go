@@ -259,6 +259,7 @@ func (p *Producer) hold(o *outPart, code Code, err error) {
 	if p.overdue(o, code, err) {
 		return
 	}
+	p.client.cfg.Process.Reached(batchSentAgain)
 	o.held = true
 	refresh := code == OK || code.Class() == RefreshLeader
 	p.client.after(o.tp.Topic, o.try, func() {

@@ -79,6 +79,7 @@ func (c *Client) findCoordinator(kind coordinatorKind, key string, found func(no
 // heard forgets a coordinator whose answer, or silence, says that it may be another.
 func (c *Client) heard(kind coordinatorKind, key string, code Code, err error) {
 	if err != nil || code == CoordinatorLoadInProgress || code.Class() == FindCoordinator {
+		c.cfg.Process.Reached(coordinatorForgotten)
 		delete(c.coords[kind].nodes, key)
 	}
 }
