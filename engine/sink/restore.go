@@ -107,6 +107,9 @@ func (r *restore) own() error {
 }
 
 func (r *restore) ensureMarkers() error {
+	if len(r.p.Sinks) == 0 && len(r.state.Undecided) == 0 {
+		return nil
+	}
 	parallelism := int32(1)
 	for _, s := range r.p.Sinks {
 		parallelism = max(parallelism, s.Parallelism)

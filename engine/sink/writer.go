@@ -288,6 +288,7 @@ func (w *Writer) begin(e BeginTransaction) {
 		Identity: e.Identity, Linger: w.k.Linger, DeliveryTimeout: w.k.DeliveryTimeout, Compression: w.k.Compression, Wake: w.wake,
 	})
 	w.producers[e.Number] = w.producer
+	w.watchAge(e.Number, e.Identity)
 }
 
 // wake is called by a producer that has room again or has failed.

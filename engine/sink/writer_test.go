@@ -2,6 +2,7 @@ package sink_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -301,5 +302,22 @@ func TestOutageIsNoLoss(t *testing.T) {
 	out := r.restore()
 	if out.Stop || out.Lost != nil || out.Err == nil || r.log.state.Completed == nil || r.log.state.Completed.Checkpoint != 1 {
 		t.Fatalf("restore: %+v %s", out, r.entries())
+	}
+}
+
+// A transaction that grows old is told of before its timeout loses it.
+func TestOldTransactionIsToldOf(t *testing.T) {
+	r := newRig(t, 31, "k44")
+	r.restore()
+	a := r.open(r.log.state.Generation, 0)
+	a.write(3)
+	r.run(11 * time.Second)
+	if text := r.trace(); !strings.Contains(text, "has used up half") || strings.Contains(text, "nine tenths") {
+		t.Fatal(text)
+	}
+	r.complete(1, r.barrier(1, a))
+	r.run(8 * time.Second)
+	if text := r.trace(); !strings.Contains(text, "(prepared) has used up nine tenths") {
+		t.Fatal(text)
 	}
 }
