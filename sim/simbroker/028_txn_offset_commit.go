@@ -13,6 +13,9 @@ func (b *Broker) txnOffsetCommit(kreq kmsg.Request, reply func(kmsg.Response)) {
 	o := b.c.groupPartition(req.Group).group
 	h := header{attributes: attrTxn, producerID: req.ProducerID, epoch: req.ProducerEpoch, sequence: -1}
 	refuse := func(code int16) {
+		if b.c.profile.ForgetsPending && code == invalidProducerEpoch {
+			o.forgetPending(req)
+		}
 		txnOffsetAll(resp, req, code)
 		reply(resp)
 	}
@@ -42,6 +45,22 @@ func (b *Broker) txnOffsetCommit(kreq kmsg.Request, reply func(kmsg.Response)) {
 				commit()
 			},
 		})
+	}
+}
+
+// forgetPending drops what a producer has pending for the partitions of a request.
+func (o *offsets) forgetPending(req *kmsg.TxnOffsetCommitRequest) {
+	g := o.byName[req.Group]
+	if g == nil {
+		return
+	}
+	for i := range req.Topics {
+		for j := range req.Topics[i].Partitions {
+			tp := TopicPartition{Topic: req.Topics[i].Topic, Partition: req.Topics[i].Partitions[j].Partition}
+			if s := g.find(tp); s != nil {
+				s.drop(req.ProducerID)
+			}
+		}
 	}
 }
 

@@ -252,7 +252,8 @@ func TestAppendTime(t *testing.T) {
 	l := r.c.ReadAll("stamped", 0)[0]
 	equal(t, "offset", l.Offset, 1000)
 	equal(t, "time", l.Record.Time, r.w.Wall().UnixMilli())
-	b := r.c.mustFind("stamped", 0).log.bytes
+	log := r.c.mustFind("stamped", 0).log
+	b := log.bytes(&log.batches[0])
 	if _, code := parseBatch(b); code != ok {
 		t.Errorf("restamped batch is corrupt: %d", code)
 	}

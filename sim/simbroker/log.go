@@ -7,13 +7,14 @@ import (
 	"github.com/onefold/onefold/engine/invariant"
 )
 
-// batch is one batch in a log; its bytes are bytes[at:at+size] of the log's arena.
+// batch is one batch in a log. It lies in one chunk of it.
 type batch struct {
 	base    int64
 	last    int64 // offset of the last record
 	pid     int64
-	at      int
+	at      int // bytes of the log before it
 	size    int
+	chunk   int32
 	maxTime int64
 	epoch   int16
 	txn     bool
@@ -31,7 +32,8 @@ type abortedTxn struct{ pid, first, marker, stable int64 }
 //
 // Invariant: lso <= hw <= leo, and open is in order of first.
 type log struct {
-	bytes   []byte // append-only: slices of it are handed out
+	chunks  []chunk
+	size    int // bytes, of all batches that were ever appended
 	batches []batch
 	start   int64
 	leo     int64
@@ -109,9 +111,8 @@ func (l *log) appendBatch(b []byte, h *header, leaderEpoch int32, appendTime int
 }
 
 func (l *log) place(b []byte, h *header, leaderEpoch int32, appendTime int64) int64 {
-	base, at := l.leo, len(l.bytes)
-	l.bytes = append(l.bytes, b...)
-	stored := l.bytes[at:]
+	base, at := l.leo, l.size
+	stored := l.store(b)
 	binary.BigEndian.PutUint64(stored[atBaseOffset:], uint64(base))
 	binary.BigEndian.PutUint32(stored[atLeaderEpoch:], uint32(leaderEpoch))
 	if appendTime >= 0 && !h.control() {
@@ -124,7 +125,7 @@ func (l *log) place(b []byte, h *header, leaderEpoch int32, appendTime int64) in
 	l.leo = base + int64(h.count)
 	l.hw = l.leo
 	l.batches = append(l.batches, batch{
-		base: base, last: l.leo - 1, pid: h.producerID, at: at, size: len(b), maxTime: h.maxTime,
+		base: base, last: l.leo - 1, pid: h.producerID, at: at, size: len(b), chunk: int32(len(l.chunks) - 1), maxTime: h.maxTime,
 		epoch: h.epoch, txn: h.txn(), control: h.control(),
 	})
 	return base
@@ -136,7 +137,7 @@ func (l *log) appendVirtual(h *header) int64 {
 	base := l.leo
 	l.leo++
 	l.hw = l.leo
-	l.batches = append(l.batches, batch{base: base, last: base, pid: h.producerID, at: len(l.bytes), maxTime: h.maxTime,
+	l.batches = append(l.batches, batch{base: base, last: base, pid: h.producerID, at: l.size, chunk: int32(max(len(l.chunks)-1, 0)), maxTime: h.maxTime,
 		epoch: h.epoch, txn: h.txn()})
 	if h.producerID < 0 {
 		return base

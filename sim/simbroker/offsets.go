@@ -135,6 +135,16 @@ func (o *offsets) ended(pid int64, commit bool) {
 	}
 }
 
+// drop forgets what a producer has pending.
+func (s *offsetSlot) drop(pid int64) {
+	for i := range s.pending {
+		if s.pending[i].pid == pid {
+			s.pending = append(s.pending[:i], s.pending[i+1:]...)
+			return
+		}
+	}
+}
+
 func (o *offsets) topicDeleted(name string) {
 	for _, g := range o.groups {
 		for i := range g.slots {

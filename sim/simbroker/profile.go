@@ -27,6 +27,10 @@ type Profile struct {
 	// (4.3 and 4.4, KAFKA-20734).
 	DropMarkerNoLeader bool
 
+	// ForgetsPending: a refused transactional offset commit makes the group coordinator forget what the producer has
+	// pending for those partitions, whatever its epoch (the coordinator before 4.0; seen on 3.9.2).
+	ForgetsPending bool
+
 	// ServerRetry is how long a leader repeats a server-side add that is answered "concurrent" (4.0: 100 ms).
 	ServerRetry time.Duration
 
@@ -63,7 +67,8 @@ func ProfileOf(name string) (Profile, bool) {
 	case "k39", "k35":
 		p = Profile{
 			Verify: true, VerifyOffsets: true, AbortableErr: true, EpochBefore48: true, MaxEpoch: 32767,
-			MaxProduce: 11, MaxFetch: 17, MaxInitProducerID: 5, MaxAddPartitions: 5, MaxAddOffsets: 4, MaxEndTxn: 4,
+			ForgetsPending: true,
+			MaxProduce:     11, MaxFetch: 17, MaxInitProducerID: 5, MaxAddPartitions: 5, MaxAddOffsets: 4, MaxEndTxn: 4,
 			MaxTxnOffsetCommit: 4, MaxListTransactions: 1, MaxWriteTxnMarkers: 1, MaxOffsetCommit: 9, MaxOffsetFetch: 9,
 		}
 		if base == "k35" {

@@ -18,7 +18,7 @@ func (l *log) read(offset, limit int64, maxBytes int) (b []byte, end int64) {
 	if i == len(l.batches) || l.batches[i].last >= limit {
 		return nil, offset
 	}
-	from := l.batches[i].at
+	first, from := i, l.batches[i].at
 	to := from
 	for ; i < len(l.batches) && l.batches[i].last < limit; i++ {
 		next := l.batches[i].at + l.batches[i].size
@@ -27,7 +27,7 @@ func (l *log) read(offset, limit int64, maxBytes int) (b []byte, end int64) {
 		}
 		to, end = next, l.batches[i].last+1
 	}
-	return l.bytes[from:to:to], end
+	return l.span(l.batches[first:i]), end
 }
 
 // indexInterval is how many bytes of log lie between two entries of a real broker's offset index. The list of aborted
@@ -65,7 +65,7 @@ func (l *log) offsetForTime(t, limit int64) (offset, at int64) {
 		if b.maxTime < t || b.last < l.start || b.size == 0 {
 			continue
 		}
-		records = readRecords(records[:0], l.bytes[b.at:b.at+b.size])
+		records = readRecords(records[:0], l.bytes(b))
 		for j := range records {
 			if records[j].Record.Time >= t && records[j].Offset >= l.start {
 				return records[j].Offset, records[j].Record.Time

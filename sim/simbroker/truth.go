@@ -104,15 +104,16 @@ func (c *Cluster) ReadAll(topic string, num int32) []Logged {
 	return p.log.records(p.log.start, p.log.hw)
 }
 
-func (l *log) records(from, limit int64) []Logged {
-	var out []Logged
+func (l *log) records(from, limit int64) []Logged { return l.appendRecords(nil, from, limit) }
+
+func (l *log) appendRecords(out []Logged, from, limit int64) []Logged {
 	for i := l.find(from); i < len(l.batches) && l.batches[i].base < limit; i++ {
 		b := &l.batches[i]
 		if b.size == 0 {
 			continue
 		}
 		n := len(out)
-		out = readRecords(out, l.bytes[b.at:b.at+b.size])
+		out = readRecords(out, l.bytes(b))
 		for n < len(out) && out[n].Offset < from {
 			out = append(out[:n], out[n+1:]...)
 		}
