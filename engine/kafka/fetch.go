@@ -108,6 +108,8 @@ func (f *Fetcher) fetch(a fetchAsk, full bool) {
 	if full {
 		wait = min(wait, shortWait)
 	}
+	// Half of the answer is left free, so that it is never full before a partition is: see fetchSlack.
+	share := max(f.cfg.MaxBytes/int32(2*len(a.parts)), 1)
 	req := newFetch(f.cfg.Isolation, int32(wait/time.Millisecond), f.cfg.MaxBytes)
 	for i, p := range a.parts {
 		p.busy = true
@@ -119,7 +121,7 @@ func (f *Fetcher) fetch(a fetchAsk, full bool) {
 			req.Topics = append(req.Topics, t)
 		}
 		t := &req.Topics[at]
-		t.Partitions = append(t.Partitions, fetchPartition(p.tp.Partition, a.epochs[i], p.next, p.max))
+		t.Partitions = append(t.Partitions, fetchPartition(p.tp.Partition, a.epochs[i], p.next, p.most(share)))
 	}
 	if err := f.client.pin(req, fetchVersion); err != nil {
 		f.fail(err)
@@ -147,6 +149,14 @@ func (f *Fetcher) fetch(a fetchAsk, full bool) {
 		}
 		f.pump()
 	})
+}
+
+// most is how much to ask for: the partition's share, or more after a batch that was larger.
+func (p *fetchPart) most(share int32) int32 {
+	if p.max > p.usual {
+		return p.max
+	}
+	return min(p.max, share)
 }
 
 // take keeps what came and wakes the reader.

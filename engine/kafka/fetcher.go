@@ -12,8 +12,8 @@ import (
 type FetcherConfig struct {
 	Isolation         Isolation
 	MaxWait           time.Duration // of the broker while it has nothing; default 250 ms
-	MaxBytes          int32         // of one answer; default 32 MiB
-	PartitionMaxBytes int32         // of one partition in an answer; default 2 MiB
+	MaxBytes          int32         // of one answer; default 64 MiB
+	PartitionMaxBytes int32         // of one partition in an answer, less with many partitions; default 2 MiB
 	// BufferBytes is what one partition may have fetched and not yet handed out before it is left out of fetches. Default
 	// 4 MiB; an answer may overshoot it.
 	BufferBytes int
@@ -58,7 +58,8 @@ type fetchPart struct {
 	limit   int64
 	chunks  []chunk
 	bytes   int
-	max     int32
+	max     int32 // to ask for; more than usual after a batch that was larger
+	usual   int32
 	busy    bool // in an outstanding fetch
 	held    bool // waits for a timer
 	solo    bool // must be asked for alone, to learn whether there is nothing below the stop
@@ -76,13 +77,13 @@ type chunk struct {
 // NewFetcher starts to fetch. Positions must be resolved, not symbolic.
 func (c *Client) NewFetcher(cfg FetcherConfig, splits []operator.Split) *Fetcher {
 	orElse(&cfg.MaxWait, 250*time.Millisecond)
-	orElse(&cfg.MaxBytes, 32<<20)
+	orElse(&cfg.MaxBytes, 64<<20)
 	orElse(&cfg.PartitionMaxBytes, 2<<20)
 	orElse(&cfg.BufferBytes, 4<<20)
 	f := &Fetcher{client: c, cfg: cfg, splits: make([]operator.Split, len(splits))}
 	for _, s := range splits {
 		p := &fetchPart{split: s, tp: id.TopicPartition{Topic: s.Topic, Partition: s.Partition}, next: s.Position, stable: -1,
-			limit: -1, max: cfg.PartitionMaxBytes}
+			limit: -1, max: cfg.PartitionMaxBytes, usual: cfg.PartitionMaxBytes}
 		f.parts = append(f.parts, p)
 		c.cluster.want(s.Topic)
 	}

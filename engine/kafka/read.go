@@ -158,10 +158,15 @@ type Fetched struct {
 	Records                             []byte // whole and maybe one cut record batch; see Batches
 }
 
-// FetchOnce fetches once from a partition's leader at one offset, without waiting for more.
+// fetchSlack is the room that a request leaves above what its partitions may fill: kfake leaves out the aborted list of a
+// partition at which the whole answer is full.
+const fetchSlack = 32 << 20
+
+// FetchOnce fetches once from a partition's leader at one offset, without waiting for more. The answer may end with a log
+// segment: whoever wants a range goes on until its position is there.
 func (c *Client) FetchOnce(tp id.TopicPartition, offset int64, isolation Isolation, maxBytes int32, done func(Fetched, Code, error)) {
 	build := func(epoch int32) one {
-		req := newFetch(isolation, 0, maxBytes)
+		req := newFetch(isolation, 0, min(maxBytes, 1<<30)+fetchSlack)
 		t := kmsg.NewFetchRequestTopic()
 		t.Topic = tp.Topic
 		t.Partitions = append(t.Partitions, fetchPartition(tp.Partition, epoch, offset, maxBytes))

@@ -191,7 +191,7 @@ func TestClientInTheStorm(t *testing.T) {
 		profile  string
 		protocol int16
 	}{{"k41", 5}, {"k41-tv1", 4}, {"k400", 5}, {"k39", 4}} { // releases that do not drop markers
-		for seed := range uint64(40) {
+		for seed := range uint64(25) {
 			s := newStorm(t, seed, x.profile)
 			ended := false
 			s.loop.Post(func() { s.transaction(0, 12, x.protocol, func() { ended = true }) })
@@ -224,7 +224,7 @@ func TestClientInTheStorm(t *testing.T) {
 		}
 	}
 	t.Logf("%d transactions committed, %d failed and aborted, %d requests struck", committed, failed, hits)
-	if failed == 0 || committed < 300 || hits < 1000 {
+	if failed == 0 || committed < 300 || hits < 500 {
 		t.Errorf("%d committed, %d failed: the storm shows too little", committed, failed)
 	}
 }

@@ -41,7 +41,7 @@ type discovery struct {
 // topic makes the list of splits.
 func (d *discovery) topic(topics []kafka.Topic, err error) {
 	if err == nil && topics[0].Code != kafka.OK {
-		err = topics[0].Code
+		err = permanent(topics[0].Code)
 	}
 	if err != nil {
 		d.done(nil, err)
@@ -57,12 +57,15 @@ func (d *discovery) topic(topics []kafka.Topic, err error) {
 	}
 	for _, k := range d.known {
 		if !slices.ContainsFunc(d.splits, func(s operator.Split) bool { return s.Topic == k.Topic && s.Partition == k.Partition }) {
-			d.done(nil, fmt.Errorf("partition %s/%d was read up to %d and is missing now", k.Topic, k.Partition, k.Position))
+			d.done(nil, permanent(fmt.Errorf("partition %s/%d was read up to %d and is missing now", k.Topic, k.Partition, k.Position)))
 			return
 		}
 	}
 	d.start()
 }
+
+// permanent marks an error that no restart mends.
+func permanent(err error) error { return fmt.Errorf("%w: %w", operator.ErrPermanent, err) }
 
 // start resolves where new splits begin. The declared start is for the job's first discovery; a partition that appears
 // later begins at its first record.

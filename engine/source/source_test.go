@@ -162,10 +162,10 @@ func TestDiscoverResolvesStartsOnce(t *testing.T) {
 		t.Fatalf("%+v, %v", splits, err)
 	}
 	_, err = r.discover(source.Kafka{Topic: "in"}, operator.Split{Topic: "in", Partition: 5, Position: 9})
-	if err == nil || !strings.Contains(err.Error(), "partition in/5 was read up to 9 and is missing now") {
+	if !errors.Is(err, operator.ErrPermanent) || !strings.Contains(err.Error(), "partition in/5 was read up to 9 and is missing now") {
 		t.Fatal(err)
 	}
-	if _, err = r.discover(source.Kafka{Topic: "absent"}); err == nil {
+	if _, err = r.discover(source.Kafka{Topic: "absent"}); !errors.Is(err, operator.ErrPermanent) {
 		t.Fatal("a topic that does not exist was discovered")
 	}
 }

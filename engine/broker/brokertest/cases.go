@@ -23,6 +23,7 @@ var cases = []testCase{
 	{name: "a marker takes one offset", run: markerTakesOffset},
 	{name: "the last stable offset holds at the first open transaction", run: lastStable},
 	{name: "aborted records are listed", run: abortedListed},
+	{name: "one byte is enough to learn of an abort", run: onlyAByte},
 	{name: "interleaved transactions are read as decided", run: interleaved},
 
 	{name: "init again bumps the epoch", run: initAgain},

@@ -55,10 +55,7 @@ func listFinds(t *T) {
 	tp := part(t.topic(1), 0)
 	idle, open := t.writer(), t.writer()
 	t.write(tp, open, 0, "a")
-	var m kafka.Metadata
-	t.do(func(done func()) {
-		t.MetadataFrom(-1, nil, func(x kafka.Metadata, _ kafka.Code, _ error) { m = x; done() })
-	})
+	m, _ := t.view(-1)
 	found := map[string]int{}
 	for _, node := range m.Brokers {
 		var list []kafka.ListedTransaction

@@ -20,33 +20,12 @@ func metadataNames(t *T) {
 }
 
 func everyBrokerAnswers(t *T) {
-	name := t.topic(1)
-	var first kafka.Metadata
-	ask := func(node int32) (m kafka.Metadata) {
-		t.do(func(done func()) {
-			t.MetadataFrom(node, []string{name}, func(x kafka.Metadata, _ kafka.Code, err error) {
-				m = x
-				if err != nil {
-					m.Brokers = nil
-				}
-				done()
-			})
-		})
-		return m
-	}
-	first = ask(-1)
-	t.check(len(first.Brokers) > 0, "the bootstrap node names no broker")
+	t.topic(1) // which is there only when every broker shows it
+	first, ok := t.view(-1)
+	t.check(ok && len(first.Brokers) > 0, "the bootstrap node names no broker")
 	for _, node := range first.Brokers {
-		for range 100 {
-			m := ask(node)
-			if len(m.Topics) == 1 && m.Topics[0].Code == kafka.OK && len(m.Topics[0].Partitions) == 1 {
-				t.check(len(m.Brokers) == len(first.Brokers), "node %d sees %v, another sees %v", node, m.Brokers, first.Brokers)
-				node = -2
-				break
-			}
-			t.sleep(20e6)
-		}
-		t.check(node == -2, "node %d does not see the topic", node)
+		m, ok := t.view(node)
+		t.check(ok && len(m.Brokers) == len(first.Brokers), "node %d sees %v, another sees %v", node, m.Brokers, first.Brokers)
 	}
 }
 
@@ -70,14 +49,8 @@ func addPartitions(t *T) {
 	name := t.topic(1)
 	code := t.settle("create partitions", func(done func(kafka.Code, error)) { t.CreatePartitions(name, 4, done) })
 	t.check(code == kafka.OK, "create partitions: %v", code)
-	for range 200 {
-		if len(t.describe(name).Partitions) == 4 {
-			t.write(part(name, 3), t.writer(), 0, "a")
-			return
-		}
-		t.sleep(20e6)
-	}
-	t.fail("new partitions do not appear")
+	t.visible(name, 4)
+	t.write(part(name, 3), t.writer(), 0, "a")
 }
 
 func configsAreTold(t *T) {

@@ -12,12 +12,9 @@ import (
 // topic makes a topic and waits until every partition has a leader.
 func (t *T) topic(partitions int32, configs ...kafka.ConfigEntry) string {
 	name := t.name("topic")
-	var brokers int
-	t.do(func(done func()) {
-		t.MetadataFrom(-1, nil, func(m kafka.Metadata, _ kafka.Code, err error) { brokers = len(m.Brokers); done() })
-	})
+	m, _ := t.view(-1)
 	code := t.settle("create topic", func(done func(kafka.Code, error)) {
-		t.CreateTopics([]kafka.NewTopic{{Name: name, Partitions: partitions, Replication: int16(max(1, min(3, brokers))), Configs: configs}}, func(codes []kafka.Code, err error) {
+		t.CreateTopics([]kafka.NewTopic{{Name: name, Partitions: partitions, Replication: int16(max(1, min(3, len(m.Brokers)))), Configs: configs}}, func(codes []kafka.Code, err error) {
 			if err != nil {
 				done(kafka.OK, err)
 				return
@@ -26,15 +23,39 @@ func (t *T) topic(partitions int32, configs ...kafka.ConfigEntry) string {
 		})
 	})
 	t.check(code == kafka.OK || code == kafka.TopicAlreadyExists, "create topic: %v", code)
-	for range 200 {
-		topic := t.describe(name)
-		if topic.Code == kafka.OK && len(topic.Partitions) == int(partitions) {
-			return name
+	t.visible(name, partitions)
+	return name
+}
+
+// visible waits until every broker shows all partitions with leaders: each learns of them in its own time.
+func (t *T) visible(name string, partitions int32) {
+	for range 400 {
+		if t.showing(name, partitions) {
+			return
 		}
 		t.sleep(20 * time.Millisecond)
 	}
-	t.fail("topic %s does not appear", name)
-	return ""
+	t.fail("topic %s does not appear on every broker", name)
+}
+
+func (t *T) showing(name string, partitions int32) bool {
+	m, ok := t.view(-1)
+	for _, node := range m.Brokers {
+		seen, known := t.view(node, name)
+		ok = ok && known && len(seen.Topics) == 1 && len(seen.Topics[0].Partitions) == int(partitions)
+		for i := 0; ok && i < int(partitions); i++ {
+			ok = seen.Topics[0].Partitions[i].Leader >= 0
+		}
+	}
+	return ok && len(m.Brokers) > 0
+}
+
+// view is one broker's metadata.
+func (t *T) view(node int32, names ...string) (m kafka.Metadata, ok bool) {
+	t.do(func(done func()) {
+		t.MetadataFrom(node, names, func(x kafka.Metadata, _ kafka.Code, err error) { m, ok = x, err == nil; done() })
+	})
+	return m, ok
 }
 
 func (t *T) describe(name string) kafka.Topic {
