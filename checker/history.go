@@ -211,7 +211,6 @@ type History struct {
 	sources []Source
 	keys    []string
 	keyIDs  map[string]int32
-	sealed  bool
 }
 
 // NewHistory returns an empty one.

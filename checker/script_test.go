@@ -23,7 +23,6 @@ import (
 type script struct {
 	h      *History
 	placed map[[2]int32]bool
-	reads  bool
 	auto   []Read
 	err    error
 }

@@ -189,7 +189,7 @@ func (s *swarm) trigger(slot uint64) Trigger {
 	if s.draw(drawTrigger, slot, 0, 0)%3 == 0 {
 		return s.at(slot)
 	}
-	return s.on1(slot, Hook(s.draw(drawHook, slot, 0, 0)%uint64(HookCount)))
+	return s.onHook(slot, Hook(s.draw(drawHook, slot, 0, 0)%uint64(HookCount)))
 }
 
 func (s *swarm) at(slot uint64) Trigger {
@@ -197,8 +197,8 @@ func (s *swarm) at(slot uint64) Trigger {
 	return Trigger{At: time.Duration(s.draw(drawTime, slot, 0, 0)%ms) * time.Millisecond}
 }
 
-// on1 is a trigger on a hook: of a drawn checkpoint where the hook knows one, else of a drawn occurrence.
-func (s *swarm) on1(slot uint64, h Hook) Trigger {
+// onHook is a trigger on a hook: of a drawn checkpoint where the hook knows one, else of a drawn occurrence.
+func (s *swarm) onHook(slot uint64, h Hook) Trigger {
 	t := Trigger{OnHook: true, Hook: h}
 	if h <= hookK14 && !brokerHook(h) {
 		t.Checkpoint = 1 + s.draw(drawCheckpoint, slot, 0, 0)%uint64(max(1, s.Checkpoints))
@@ -227,7 +227,7 @@ func perSubtask(h Hook) bool { return h <= 5 || h == 9 || h == 13 }
 // before that completes.
 func (s *swarm) crashAndSecond() []Fault {
 	first := s.body(0, CrashFault)
-	first.Trigger = s.on1(0, Hook(s.draw(drawHook, 0, 0, 0)%uint64(hookK14+1)))
+	first.Trigger = s.onHook(0, Hook(s.draw(drawHook, 0, 0, 0)%uint64(hookK14+1)))
 	return []Fault{first, s.second(first.Trigger)}
 }
 
@@ -260,7 +260,7 @@ func (f Fault) with(t Trigger) Fault { f.Trigger = t; return f }
 // records are salvaged.
 func (s *swarm) salvageAndSecond() []Fault {
 	first := s.body(0, TimeoutFault)
-	first.Trigger = s.on1(0, 7+Hook(s.draw(drawHook, 0, 0, 0)%3))
+	first.Trigger = s.onHook(0, 7+Hook(s.draw(drawHook, 0, 0, 0)%3))
 	second := s.fault(1)
 	second.Trigger = Trigger{OnHook: true, Hook: hookR0 + 1 + Hook(s.draw(drawSecond, 0, 0, 0)%5)}
 	if second.Trigger.Hook != hookR4 {
@@ -273,126 +273,11 @@ func (s *swarm) salvageAndSecond() []Fault {
 // strikes during confirm and repair.
 func (s *swarm) stuckMarkerAndSecond() []Fault {
 	first := s.body(0, NoLeaderFault)
-	first.Trigger = s.on1(0, 9)
+	first.Trigger = s.onHook(0, 9)
 	second := s.fault(1)
 	second.Trigger = Trigger{OnHook: true, Hook: hookC1 + Hook(s.draw(drawSecond, 0, 0, 0)%2)}
 	if second.Trigger.Hook == hookC1 {
 		second.Trigger.Checkpoint = first.Trigger.Checkpoint
 	}
 	return []Fault{first, second}
-}
-
-// body draws everything of a fault but its trigger.
-func (s *swarm) body(slot uint64, k Kind) Fault {
-	f := Fault{Kind: k}
-	switch kinds[k].operands {
-	case "n":
-		f.Node = s.node(slot, k)
-	case "nn":
-		f.Node, f.Peer = s.pair(slot)
-	case "rn":
-		f.Request = s.Requests[s.draw(drawRequest, slot, 0, 0)%uint64(len(s.Requests))]
-		f.Node = s.sender(slot)
-	case "b":
-		f.Node = All
-		if brokers := s.role(Broker); s.draw(drawNode, slot, 0, 0)%2 == 0 {
-			f.Node = brokers[s.draw(drawNode, slot, 2, 0)%uint64(len(brokers))]
-		}
-	case "p":
-		p := s.Partitions[s.draw(drawPartition, slot, 0, 0)%uint64(len(s.Partitions))]
-		f.Topic, f.Partition = p.Topic, p.Partition
-	}
-	s.amounts(slot, &f)
-	return f
-}
-
-func (s *swarm) amounts(slot uint64, f *Fault) {
-	tenths := func(least, most uint64) time.Duration {
-		return time.Duration(least+s.draw(drawDuration, slot, 0, 0)%(most-least+1)) * 100 * time.Millisecond
-	}
-	switch k := f.Kind; k {
-	case CrashFault, PartitionFault, OneWayFault, NoLeaderFault:
-		f.For = tenths(1, 60)
-	case PauseFault:
-		f.For = tenths(2, 120)
-	case SlowOperatorFault, SlowLinkFault:
-		f.For = tenths(5, 60)
-	case TimeoutFault:
-		f.For = s.TransactionTimeout + tenths(1, 20)
-	case BlobSlowFault, BlobFailBeforeFault, BlobFailAfterFault:
-		if f.Count = 1 + int(s.draw(drawAmount, slot, 0, 0)%3); s.draw(drawAmount, slot, 1, 0)%2 == 0 {
-			f.Count, f.For = 0, tenths(1, 40)
-		}
-	case LoseRequestFault, LoseReplyFault, LateFault, RepeatFault:
-		f.Count = 1 + int(s.draw(drawAmount, slot, 0, 0)%3)
-	}
-	by := s.draw(drawBy, slot, 0, 0)
-	switch kinds[f.Kind].by {
-	case 'd':
-		f.By = time.Duration(1+by%50) * 100 * time.Millisecond
-	case 's':
-		f.By = time.Duration(int64(by%7201)-3600) * time.Second
-	case 'f':
-		f.Factor = 2 << (by % 6)
-	}
-}
-
-func (s *swarm) role(roles ...Role) []string {
-	var names []string
-	for _, n := range s.Nodes {
-		for _, r := range roles {
-			if n.Role == r {
-				names = append(names, n.Name)
-			}
-		}
-	}
-	return names
-}
-
-// node draws whom a fault of one node strikes.
-func (s *swarm) node(slot uint64, k Kind) string {
-	names := s.role(TaskManager, JobManager)
-	switch k {
-	case CrashFault, ClockFault:
-		names = s.role(TaskManager, JobManager, Broker)
-		if s.draw(drawNode, slot, 0, 0)%8 == 0 {
-			return All
-		}
-	case TimeoutFault:
-		return All
-	case SlowOperatorFault:
-		names = s.role(TaskManager)
-	case BlobSlowFault, BlobFailBeforeFault, BlobFailAfterFault:
-		if s.draw(drawNode, slot, 0, 0)%4 == 0 {
-			return All
-		}
-	}
-	return names[s.draw(drawNode, slot, 3, 0)%uint64(len(names))]
-}
-
-// sender draws who sends the request that is struck; half of the time whoever sends it next.
-func (s *swarm) sender(slot uint64) string {
-	if s.draw(drawNode, slot, 0, 0)%2 == 0 {
-		return All
-	}
-	names := s.role(TaskManager, JobManager)
-	return names[s.draw(drawNode, slot, 3, 0)%uint64(len(names))]
-}
-
-// pair draws two ends of a link, one of them no broker (brokers do not talk to each other here), in either order;
-// sometimes one end and everybody else.
-func (s *swarm) pair(slot uint64) (string, string) {
-	names := s.role(TaskManager, JobManager)
-	a := names[s.draw(drawNode, slot, 3, 0)%uint64(len(names))]
-	if len(s.Nodes) < 2 || s.draw(drawPeer, slot, 0, 0)%4 == 0 {
-		return a, All
-	}
-	b := s.Nodes[s.draw(drawPeer, slot, 1, 0)%uint64(len(s.Nodes))].Name
-	for i := uint64(1); b == a; i++ {
-		b = s.Nodes[(s.draw(drawPeer, slot, 1, 0)+i)%uint64(len(s.Nodes))].Name
-	}
-	if s.draw(drawPeer, slot, 2, 0)%2 == 0 {
-		return b, a
-	}
-	return a, b
 }
