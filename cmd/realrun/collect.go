@@ -83,6 +83,7 @@ func (c *collector) round(ctx context.Context) error {
 	if err := c.readTruth(ctx); err != nil {
 		return err
 	}
+	c.decideStable()
 	if err := c.readCommitted(ctx); err != nil {
 		return err
 	}
@@ -242,6 +243,22 @@ func (c *collector) control(p *partition, r *kgo.Record) {
 		}
 	}
 	p.open = rest
+}
+
+// decideStable takes records below the stable offset that have no end marker as aborted. A real broker has none such; the embedded
+// one aborts what was open when it was killed without writing a marker. A reader that saw one all the same convicts.
+func (c *collector) decideStable() {
+	for _, p := range c.parts {
+		rest := p.open[:0]
+		for _, o := range p.open {
+			if r := &c.h.Records[o.record]; r.Offset < p.stable {
+				r.Outcome = checker.Aborted
+			} else {
+				rest = append(rest, o)
+			}
+		}
+		p.open = rest
+	}
 }
 
 // readCommitted reads the outputs as any consumer would, up to the stable offsets. The truth tells which record is the last

@@ -2,9 +2,10 @@ package run
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
+	"github.com/onefold/onefold/engine/env"
+	"github.com/onefold/onefold/engine/proc"
 	"github.com/onefold/onefold/engine/sink"
 )
 
@@ -13,47 +14,61 @@ const (
 	restoreTime = 10 * time.Second // deciding tokens, fencing, reading state
 	commitTime  = 5 * time.Second  // the commit's retries
 	backoffTime = 10 * time.Second // the longest wait before a restart
+	horizon     = 24 * time.Hour   // how long after a crash a salvage should still find the aborted records
 )
 
-// part is one summand of the budget.
-type part struct {
-	name string
-	time time.Duration
-}
-
 // budget is how long a transaction may have to stay open: from the first record of its epoch, over failed checkpoints and a
-// restart, to its commit.
-func (c Config) budget() []part {
+// restart, to its commit. The sink with the shortest timeout is the one that binds.
+func (c Config) budget(sinks []sink.Spec) sink.Budget {
 	k := c.Checkpoint
-	return []part{
-		{"interval", k.Interval},
-		{"checkpoint timeout", k.Timeout},
-		{
-			fmt.Sprintf("%d tolerated failures x (max(interval, pause) + checkpoint timeout)", k.Tolerated),
-			time.Duration(k.Tolerated) * (max(k.Interval, k.Pause) + k.Timeout),
-		},
-		{"failure detection (heartbeat timeout)", c.HeartbeatTimeout},
-		{"rescheduling (largest back-off)", backoffTime},
-		{"restore", restoreTime},
-		{"commit retries", commitTime},
+	b := sink.Budget{
+		Interval: k.Interval, LongestCheckpoint: k.Timeout, ToleratedFailures: int32(k.Tolerated), Pause: k.Pause,
+		FailureDetection: c.HeartbeatTimeout, Rescheduling: backoffTime, Restore: restoreTime, CommitRetries: commitTime,
 	}
+	for i, s := range sinks {
+		if i == 0 || s.TransactionTimeout < b.TransactionTimeout {
+			b.TransactionTimeout = s.TransactionTimeout
+		}
+	}
+	return b
 }
 
-// auditBudget refuses settings under which a transaction could time out before its commit.
+// auditBudget refuses settings under which a transaction could time out before its commit, before anybody is asked anything.
 func (c Config) auditBudget(sinks []sink.Spec) error {
-	var sum time.Duration
-	var lines []string
-	for _, p := range c.budget() {
-		sum += p.time
-		lines = append(lines, fmt.Sprintf("  %10v  %s", p.time, p.name))
+	if len(sinks) == 0 {
+		return nil
 	}
-	for _, s := range sinks {
-		if sum < s.TransactionTimeout {
-			continue
+	b := c.budget(sinks)
+	if err := b.Check(); err != nil {
+		return fmt.Errorf("%w\nraise --transaction-timeout above %v, or lower --interval, --checkpoint-timeout or --tolerated-failures", err, b.Sum())
+	}
+	return nil
+}
+
+// audit asks the cluster for what the guarantee rests on outside of the job.
+func (c Config) audit(p *proc.Process, l env.Loop, sinks []sink.Spec) error {
+	if len(sinks) == 0 {
+		return nil
+	}
+	type reply struct {
+		notices []sink.Notice
+		err     error
+	}
+	r := answer(l, func(done func(reply)) {
+		sink.Audit(sink.AuditConfig{Process: p, Loop: l, Budget: c.budget(sinks), Sinks: sinks, Horizon: horizon}, func(n []sink.Notice, err error) { done(reply{n, err}) })
+	})
+	if r.err != nil {
+		return r.err
+	}
+	for _, n := range r.notices {
+		switch n.Level {
+		case sink.Refuse:
+			return fmt.Errorf("the guarantee would not hold: %s", n.Text)
+		case sink.Warn:
+			c.Log.Warn("audit: " + n.Text)
+		default:
+			c.Log.Debug("audit: " + n.Text)
 		}
-		return fmt.Errorf("sink %s: a transaction may have to stay open for %v, but its timeout is %v:\n%s\n  %10v  in all\n"+
-			"raise --transaction-timeout above %v, or lower --interval, --checkpoint-timeout or --tolerated-failures",
-			s.Operator, sum, s.TransactionTimeout, strings.Join(lines, "\n"), sum, sum)
 	}
 	return nil
 }

@@ -1,9 +1,7 @@
 package run
 
 import (
-	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -66,21 +64,6 @@ func answer[T any](l env.Loop, ask func(done func(T))) T {
 	return <-c
 }
 
-func (c *cluster) check(topics []string, sinks []sink.Spec, patience time.Duration) error {
-	found, err := c.topics(topics, patience)
-	if err != nil {
-		return err
-	}
-	for _, t := range found {
-		for _, p := range t.Partitions {
-			if p.Leader >= 0 {
-				return c.timeouts(p.Leader, sinks)
-			}
-		}
-	}
-	return nil
-}
-
 // topics waits until all exist.
 func (c *cluster) topics(names []string, patience time.Duration) ([]kafka.Topic, error) {
 	type reply struct {
@@ -112,36 +95,4 @@ func (c *cluster) topics(names []string, patience time.Duration) ([]kafka.Topic,
 				"with --topic LOGICAL=NAME, or wait longer with --wait-topics", strings.Join(missing, ", "), strings.Join(c.brokers, ","), patience)
 		}
 	}
-}
-
-// timeouts compares the sinks' transaction timeouts with what the broker allows.
-func (c *cluster) timeouts(node int32, sinks []sink.Spec) error {
-	type reply struct {
-		entries []kafka.ConfigEntry
-		code    kafka.Code
-		err     error
-	}
-	r := answer(c.loop, func(done func(reply)) {
-		c.client.BrokerConfigs(node, func(e []kafka.ConfigEntry, code kafka.Code, err error) { done(reply{e, code, err}) })
-	})
-	if err := r.err; err != nil || r.code != kafka.OK {
-		c.log("broker %d does not tell its settings (%v %v): transaction.max.timeout.ms is not audited", node, r.code, errors.Unwrap(err))
-		return nil
-	}
-	for _, e := range r.entries {
-		if e.Name != "transaction.max.timeout.ms" {
-			continue
-		}
-		most, err := strconv.ParseInt(e.Value, 10, 64)
-		if err != nil {
-			return nil
-		}
-		for _, s := range sinks {
-			if limit := time.Duration(most) * time.Millisecond; s.TransactionTimeout > limit {
-				return fmt.Errorf("sink %s: --transaction-timeout %v is above the broker's transaction.max.timeout.ms of %v: lower it, or raise the broker's",
-					s.Operator, s.TransactionTimeout, limit)
-			}
-		}
-	}
-	return nil
 }

@@ -115,8 +115,14 @@ func (r *Running) start(plan *graph.Plan, sinks []sink.Spec, store *fsblob.Direc
 		return p
 	}
 	checks := start("check")
-	if err := newCluster(checks, r.Brokers, c.WaitTopics).check(topicsOf(c.Job, sinks), sinks, c.WaitTopics); err != nil {
+	at := newCluster(checks, r.Brokers, c.WaitTopics)
+	if _, err := at.topics(topicsOf(c.Job, sinks), c.WaitTopics); err != nil {
 		return err
+	}
+	if c.Job.Guarantee == operator.ExactlyOnce {
+		if err := c.audit(checks.Process, at.loop, sinks); err != nil {
+			return err
+		}
 	}
 	checks.Close()
 

@@ -199,7 +199,7 @@ func TestRefusals(t *testing.T) {
 		want   []string
 	}{
 		{"no state", func(c *run.Config) { c.State = "" }, []string{"--state"}},
-		{"a budget that does not add up", func(c *run.Config) { c.Checkpoint.Interval = 10 * time.Minute }, []string{"in all", "raise --transaction-timeout above", "32m0s"}},
+		{"a budget that does not add up", func(c *run.Config) { c.Checkpoint.Interval = 10 * time.Minute }, []string{"2 tolerated failures", "raise --transaction-timeout above", "32m0s"}},
 		{"a topic that is not there", func(c *run.Config) {
 			c.Job = payments.Job(option.Options{Topics: map[string]string{payments.In: "nowhere", payments.Out: b.out}})
 			c.WaitTopics = 300 * time.Millisecond
@@ -208,7 +208,7 @@ func TestRefusals(t *testing.T) {
 		{"an address that is none", func(c *run.Config) { c.Brokers = []string{"nowhere"} }, []string{"HOST:PORT"}},
 		{"a transaction timeout above the broker's", func(c *run.Config) {
 			c.Job = payments.Job(option.Options{Topics: map[string]string{payments.In: b.in, payments.Out: b.out}, TransactionTimeout: time.Hour})
-		}, []string{"transaction.max.timeout.ms of 15m0s", "1h0m0s"}},
+		}, []string{"transaction.max.timeout.ms 15m0s", "1h0m0s"}},
 		{"a hold without the variable", func(c *run.Config) { c.Hold = "k7" }, []string{"ONEFOLD_TEST=1"}},
 		{"negative parallelism", func(c *run.Config) { c.Parallelism = -1 }, []string{"--parallelism"}},
 		{"a state directory that is a file", func(c *run.Config) {
