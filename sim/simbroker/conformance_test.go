@@ -78,7 +78,9 @@ func TestConformance(t *testing.T) {
 			if profile == "k39" {
 				deviations = brokertest.Kafka3Deviations
 			}
-			brokertest.Run(t, newBackend(t, 1, profile), deviations...)
+			for seed := range uint64(8) {
+				brokertest.Run(t, newBackend(t, seed+1, profile), deviations...)
+			}
 		})
 	}
 }
