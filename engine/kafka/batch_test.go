@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"runtime"
 	"testing"
 
 	"github.com/klauspost/compress/snappy"
@@ -245,6 +246,24 @@ func BenchmarkReadRecord(b *testing.B) {
 		}
 		if it.Err() != nil {
 			b.Fatal(it.Err())
+		}
+	}
+}
+
+// Sizes that compressed bytes merely claim are not allocated.
+func TestClaimedSizesAreNotAllocated(t *testing.T) {
+	claims := map[Compression][]byte{
+		Snappy: {0xff, 0xff, 0xff, 0xff, 0x07, 0, 'x'},                                            // 2 GiB
+		Zstd:   {0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0x40, 0, 0, 0, 0, 1, 0, 0},                // 1 GiB in one segment
+		LZ4:    {0x04, 0x22, 0x4d, 0x18, 0x68, 0x70, 0, 0, 0, 0x40, 0, 0, 0, 0, 0xd3, 0, 0, 0, 0}, // 1 GiB of content
+	}
+	for how, b := range claims { // order irrelevant: each stands alone
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		new(codec).inflate(how, b)
+		runtime.ReadMemStats(&after)
+		if n := (after.TotalAlloc - before.TotalAlloc) >> 20; n > 40 {
+			t.Errorf("%s: %d MiB for %d bytes", how, n, len(b))
 		}
 	}
 }
