@@ -3,6 +3,7 @@ package jobmanager
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/onefold/onefold/engine/blob"
 	"github.com/onefold/onefold/engine/checkpoint"
@@ -170,6 +171,10 @@ func (r *generation) open() {
 			// Somebody has just claimed and was not heard by a TaskManager yet: it is given the time to be.
 			r.tell(func(j *JobManager) { j.see(g) })
 			r.broken(fmt.Errorf("%w: generation %d of %s", joblog.ErrSuperseded, g, tail.Process))
+			return
+		}
+		if !strings.HasPrefix(string(tail.State.Job), r.cfg.Job.Name+"-") {
+			r.halt(fmt.Errorf("this state is of job %s, not of %s: choose another place for it", tail.State.Job, r.cfg.Job.Name))
 			return
 		}
 		if err := sameShape(tail.State.Graph, r.cfg.Job); err != nil {

@@ -78,6 +78,9 @@ func New(p *proc.Process, cfg Config) *JobManager {
 
 func (j *JobManager) start() {
 	plan, err := j.cfg.Job.Plan(j.cfg.Parallelism)
+	if err == nil && !id.ValidUID(j.cfg.Job.Name) {
+		err = fmt.Errorf("%q cannot be the name of a job: only a-z, 0-9 and - can be in it", j.cfg.Job.Name)
+	}
 	if err != nil {
 		j.finish(Event{Kind: Stopped, Err: err})
 		return

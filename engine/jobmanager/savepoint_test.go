@@ -132,6 +132,20 @@ func TestCorruptLogStops(t *testing.T) {
 	}
 }
 
+// The state of another job is refused before anything is claimed, and both are named.
+func TestStateOfAnotherJobIsRefused(t *testing.T) {
+	b := newBench(t, 28)
+	jm, _, _ := b.simple()
+	b.until(jobmanager.CheckpointConfirmed, 1)
+	jm.Crash()
+	b.job = fakeJob(b, "source", "out")
+	b.job.Name = "other"
+	jm.Start()
+	if s := b.until(jobmanager.Stopped, 1); s.Err == nil || !strings.Contains(s.Err.Error(), "fake-") || !strings.Contains(s.Err.Error(), "other") {
+		t.Errorf("%v", s)
+	}
+}
+
 // A changed job graph is refused before anything is claimed, and the operator is named.
 func TestChangedGraphIsRefused(t *testing.T) {
 	b := newBench(t, 25)
