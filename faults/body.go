@@ -31,8 +31,13 @@ func (s *swarm) amounts(slot uint64, f *Fault) {
 		return time.Duration(least+s.draw(drawDuration, slot, 0, 0)%(most-least+1)) * 100 * time.Millisecond
 	}
 	switch k := f.Kind; k {
-	case CrashFault, PartitionFault, OneWayFault, NoLeaderFault:
+	case CrashFault:
 		f.For = tenths(1, 60)
+	case PartitionFault, OneWayFault, NoLeaderFault:
+		f.For = tenths(1, 60)
+		if s.draw(drawDuration, slot, 1, 0)%6 == 0 { // beyond what clients wait for
+			f.For = tenths(150, 350)
+		}
 	case PauseFault:
 		f.For = tenths(2, 120)
 	case SlowOperatorFault, SlowLinkFault:

@@ -257,13 +257,16 @@ func (s *swarm) possible(slot uint64, f Fault) Fault {
 func (f Fault) with(t Trigger) Fault { f.Trigger = t; return f }
 
 // salvageAndSecond holds a completed checkpoint's commit back beyond the transaction timeout, and strikes while its
-// records are salvaged.
+// records are salvaged: half of the time whoever salvages falls silent for a while, and another begins anew.
 func (s *swarm) salvageAndSecond() []Fault {
-	first := s.body(0, TimeoutFault)
-	first.Trigger = s.onHook(0, 7+Hook(s.draw(drawHook, 0, 0, 0)%3))
+	first := s.body(0, TimeoutFault).with(s.early(0, hookK7+Hook(s.draw(drawHook, 0, 0, 0)%3)))
 	second := s.fault(1)
+	if s.draw(drawSecond, 1, 0, 0)%2 == 0 {
+		second = s.body(1, PauseFault)
+		second.Node, second.For = Self, max(second.For, 5*time.Second)
+	}
 	second.Trigger = Trigger{OnHook: true, Hook: hookR0 + 1 + Hook(s.draw(drawSecond, 0, 0, 0)%5)}
-	if second.Trigger.Hook != hookR4 {
+	if second.Trigger.Hook < hookR3 {
 		second.Trigger.Nth = 2
 	}
 	return []Fault{first, s.possible(1, second)}
