@@ -138,7 +138,7 @@ func (w *World) readLog() {
 			continue
 		}
 		object, _ := w.Store.Peek(k)
-		if e, ok := decodeEntry(k, object); ok {
+		if e, ok := decodeFact(k, object); ok {
 			w.entries = append(w.entries, e)
 			w.claim(e)
 		}
@@ -153,6 +153,20 @@ func decodeEntry(k blob.Key, object []byte) (joblog.Entry, bool) {
 	}
 	var e joblog.Entry
 	return e, json.Unmarshal(document, &e) == nil
+}
+
+// decodeFact is decodeEntry without the fold, which is most of an entry.
+func decodeFact(k blob.Key, object []byte) (joblog.Entry, bool) {
+	document, err := joblog.Unseal(k, object)
+	if err != nil {
+		return joblog.Entry{}, false
+	}
+	var e struct {
+		joblog.Entry
+		State struct{} `json:"state"`
+	}
+	ok := json.Unmarshal(document, &e) == nil
+	return e.Entry, ok
 }
 
 func (w *World) claim(e joblog.Entry) {

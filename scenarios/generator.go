@@ -26,6 +26,7 @@ type generator struct {
 	batches uint64
 	cursors []uint64 // of a steady stream: number of the next record, by partition
 	seconds int64    // of a steady stream: written so far
+	scratch [][]simbroker.Record
 }
 
 func (w *World) generate() {
@@ -58,7 +59,10 @@ func (w *World) generateTick() {
 
 // generateBatches writes the records from up to, not including, to: one batch per partition.
 func (w *World) generateBatches(topic string, from, to int) {
-	batches := make([][]simbroker.Record, w.Shape.Partitions)
+	if len(w.generated.scratch) == 0 {
+		w.generated.scratch = make([][]simbroker.Record, w.Shape.Partitions)
+	}
+	batches := w.generated.scratch
 	now := w.Sim.Wall().UnixMilli()
 	for seq := from; seq < to; seq++ {
 		key, value := w.Job.Input(topic, uint64(seq), uint64(w.Shape.Accounts))
@@ -68,6 +72,7 @@ func (w *World) generateBatches(topic string, from, to int) {
 	for p, batch := range batches {
 		if len(batch) > 0 {
 			w.generateBatch(topic, int32(p), batch)
+			batches[p] = batch[:0]
 		}
 	}
 }

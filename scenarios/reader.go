@@ -15,6 +15,7 @@ const readEvery = time.Second
 type reader struct {
 	partitions []*followed
 	id         int16
+	scratch    []simbroker.Logged
 }
 
 // followed is one partition under observation.
@@ -35,6 +36,8 @@ type followed struct {
 // follow starts the reader.
 func (w *World) follow() {
 	w.reader.id = w.History.AddReader("read_committed", true)
+	w.History.Records = make([]checker.Record, 0, w.Shape.Records*(1+len(w.Job.Outputs))*9/8)
+	w.History.Reads = make([]checker.Read, 0, w.Shape.Records*len(w.Job.Outputs)*9/8)
 	for i, t := range w.History.Topics {
 		for p := range t.Partitions {
 			w.reader.partitions = append(w.reader.partitions, &followed{topic: int16(i), name: t.Name, partition: p, output: t.Role == checker.Output,
@@ -52,10 +55,12 @@ func (w *World) lookAgain() {
 // look reads what is new in every partition.
 func (w *World) look() {
 	for _, f := range w.reader.partitions {
-		for _, r := range w.Cluster.Scan(f.name, f.partition, f.scanned) {
-			w.scan(f, &r)
-			f.scanned = r.Offset + 1
+		seen := w.Cluster.AppendScan(w.reader.scratch[:0], f.name, f.partition, f.scanned)
+		for i := range seen {
+			w.scan(f, &seen[i])
+			f.scanned = seen[i].Offset + 1
 		}
+		w.reader.scratch = seen
 		if f.output {
 			w.show(f)
 			w.pinned(f)

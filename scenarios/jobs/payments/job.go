@@ -49,5 +49,5 @@ func Job(o option.Options) *graph.Job {
 // Input makes record number seq of the input topic.
 func Input(_ string, seq, accounts uint64) (key, value []byte) {
 	p := At(seq, accounts)
-	return AppendKey(nil, p.Account), p.AppendValue(nil)
+	return AppendKey(make([]byte, 0, KeyBytes), p.Account), p.AppendValue(make([]byte, 0, ValueBytes))
 }
