@@ -95,6 +95,7 @@ func Run(p faults.Plan, o Options) (*Result, error) {
 func (w *World) run() {
 	w.follow()
 	w.generate()
+	w.stages.begin()
 	w.Nemesis.Arm()
 	w.Sim.Run(env.Instant(w.Shape.Burn))
 	w.heal()
@@ -137,6 +138,9 @@ func (w *World) bound() time.Duration {
 func (w *World) waitsFor() string {
 	if w.ended != "" || w.lost {
 		return ""
+	}
+	if wait := w.stages.left(); wait != "" {
+		return wait
 	}
 	if !w.generated.ended || w.generated.open > 0 {
 		return "input that is still being written"
@@ -197,13 +201,13 @@ func (w *World) judge() *Result {
 	r.Report = checker.Check(h, w.Oracle, checker.Options{
 		Complete:    wait == "" && !w.lost,
 		MaxUnstable: int64(maxUnstable),
-		AtLeastOnce: w.Scenario.Guarantee == operator.AtLeastOnce && !w.Scenario.Strict,
+		AtLeastOnce: w.Scenario.Guarantee == operator.AtLeastOnce && !w.Scenario.Strict || w.Scenario.Repeats,
 		AtMostOnce:  w.Scenario.Guarantee == operator.AtMostOnce && !w.Scenario.Strict,
 	})
-	r.Wrong = !w.expected(r.Report.Verdict)
 	if w.Scenario.Tell != nil {
 		w.Story = w.Scenario.Tell(r)
 	}
+	r.Wrong = !w.expected(r.Report.Verdict)
 	return r
 }
 

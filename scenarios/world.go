@@ -69,6 +69,7 @@ type World struct {
 	passed     []passage          // hooks, for a story
 	entries    []joblog.Entry     // of the job log, in order
 	writers    writers
+	stages     stages
 }
 
 // newWorld assembles a world from a plan. Its errors are the user's: what is wrong with the plan.
@@ -103,6 +104,10 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 	w.Cluster = simbroker.New(w.Sim, simbroker.Config{Brokers: w.Shape.Brokers, Profile: profile, ScanInterval: w.Shape.Scan})
 	w.Sim.BrokerPort = w.Cluster.Requests
 	w.writers.attach(w)
+	w.stages.w = w
+	if s, ok := w.stages.now(); ok && s.Parallelism > 0 {
+		w.Shape.Parallelism = s.Parallelism
+	}
 	w.topics()
 	w.buildJob()
 	if past != nil {
@@ -169,7 +174,9 @@ func (w *World) processes() {
 	}
 	for i := range managers {
 		standby := i > 0
-		w.Sim.NewNode(string(managers[i]), func(p *proc.Process) { jobmanager.New(p, w.jobManager(p, standby)) }).Start()
+		var n *sim.Node
+		n = w.Sim.NewNode(string(managers[i]), func(p *proc.Process) { w.stages.booted(n, jobmanager.New(p, w.jobManager(p, standby))) })
+		n.Start()
 	}
 	for i := range w.Shape.TaskManagers {
 		name := fmt.Sprintf("tm%d", i+1)
@@ -187,6 +194,9 @@ func (w *World) jobManager(p *proc.Process, standby bool) jobmanager.Config {
 	}
 	// A JobManager that comes back must not fight the one that took over: all wait while another is active.
 	c.Standby = w.Shape.JobManagers > 1
+	if s, ok := w.stages.now(); ok && s.Restore {
+		c.RestoreFrom, c.Rewind = w.stages.seal, s.Rewind
+	}
 	if w.guarantee == operator.ExactlyOnce {
 		c.NewCommitter = w.committer
 	}
@@ -220,6 +230,9 @@ func (w *World) taskManager(name string, managers []env.Addr) taskmanager.Config
 func (w *World) event(node string, e jobmanager.Event) {
 	w.told = append(w.told, e)
 	w.events = append(w.events, fmt.Sprintf("%v %s %v", time.Duration(w.Sim.Now()), node, e))
+	if w.stages.heard(e) {
+		return
+	}
 	switch e.Kind {
 	case jobmanager.LossReported:
 		w.lost = true
