@@ -43,6 +43,7 @@ type generation struct {
 	subtasks  []id.Subtask
 	alarm     env.Timer
 	done      bool // failed or finished: nothing more is reported
+	halting   bool // the log is being asked whether a newer generation explains what went wrong
 
 	flights   []flight        // checkpoints between trigger and confirmation, oldest first
 	releasing []id.Checkpoint // to be released, oldest first
@@ -91,8 +92,29 @@ func (r *generation) fail(reason string) {
 	r.tell(func(j *JobManager) { j.failed(r, reason) })
 }
 
-// halt ends the job here: no restart mends this.
-func (r *generation) halt(err error) { r.finish(Event{Kind: Stopped, Err: err}) }
+// halt ends the job here: no restart mends this. What a generation that was displaced finds wrong says nothing about the job,
+// so the log is asked first:
+//
+//  1. Generation 17 claims and sleeps. Generation 21 claims, goes on, and releases checkpoint 6.
+//  2. Generation 17 wakes up and restores checkpoint 6: its manifest is gone.
+//  3. That is no damage. A newer generation is in the log, and this one was superseded.
+func (r *generation) halt(err error) {
+	if r.done || r.halting {
+		return
+	}
+	if r.number == 0 {
+		r.finish(Event{Kind: Stopped, Err: err})
+		return
+	}
+	r.halting = true
+	r.log.Read(func(tail *joblog.Entry, readErr error) {
+		if readErr == nil && tail != nil && tail.State.Generation > r.number {
+			r.broken(fmt.Errorf("%w: generation %d, found after %v", joblog.ErrSuperseded, tail.State.Generation, err))
+			return
+		}
+		r.finish(Event{Kind: Stopped, Err: err})
+	})
+}
 
 func (r *generation) finish(e Event) {
 	if r.done {
@@ -106,7 +128,7 @@ func (r *generation) finish(e Event) {
 // broken ends the generation because of an error of the job log.
 func (r *generation) broken(err error) {
 	if !errors.Is(err, joblog.ErrSuperseded) {
-		r.halt(err)
+		r.finish(Event{Kind: Stopped, Err: err}) // the log itself cannot be asked
 		return
 	}
 	if r.done {
