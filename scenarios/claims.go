@@ -130,6 +130,14 @@ func (w *World) claims() {
 	w.readLog()
 }
 
+// transactions turns what callers were told about transactions into a history for the sequential model.
+func (w *World) transactions() {
+	for _, o := range w.Cluster.Operations() {
+		w.History.TxnLog = append(w.History.TxnLog, checker.TransactionOperation{Client: o.Client, Call: int64(o.Call), Return: int64(o.Return),
+			ID: o.ID, Kind: checker.TransactionKind(o.Kind), ProducerID: o.ProducerID, ProducerEpoch: o.Epoch, Result: checker.TransactionResult(o.Result)})
+	}
+}
+
 // readLog turns entries that are new in the job log into claims. It is called often enough that none is truncated unread.
 func (w *World) readLog() {
 	for _, k := range w.Store.Keys(joblog.Prefix) {

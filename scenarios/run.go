@@ -191,6 +191,7 @@ func (w *World) judge() *Result {
 	h := w.History
 	w.truth()
 	w.claims()
+	w.transactions()
 	wait := w.waitsFor()
 	h.Run.Settled, h.Run.Waits = wait == "", wait
 	if f := w.Sim.Failure(); f != nil {

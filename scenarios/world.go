@@ -101,7 +101,7 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 	profile, _ := simbroker.ProfileOf(w.Shape.Profile)
 	w.Store = simblob.New(w.Sim)
 	w.log.attach(w)
-	w.Cluster = simbroker.New(w.Sim, simbroker.Config{Brokers: w.Shape.Brokers, Profile: profile, ScanInterval: w.Shape.Scan})
+	w.Cluster = simbroker.New(w.Sim, simbroker.Config{Brokers: w.Shape.Brokers, Profile: profile, ScanInterval: w.Shape.Scan, Record: !o.Fast})
 	w.Sim.BrokerPort = w.Cluster.Requests
 	w.writers.attach(w)
 	w.stages.w = w
@@ -237,6 +237,8 @@ func (w *World) event(node string, e jobmanager.Event) {
 	case jobmanager.LossReported:
 		w.lost = true
 	case jobmanager.Ended, jobmanager.Stopped:
-		w.ended = e.String()
+		if state, ok := w.newest(); !ok || e.Generation >= state.Generation {
+			w.ended = e.String() // what a displaced JobManager says of itself does not end the job
+		}
 	}
 }
