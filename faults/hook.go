@@ -27,6 +27,7 @@ const (
 	hookR3  Hook = 20
 	hookR4  Hook = 21
 	hookR5  Hook = 22
+	hookR6  Hook = 23
 	hookR7  Hook = 24
 )
 

@@ -172,7 +172,7 @@ func TestHooksAreNamedAsInTheEngine(t *testing.T) {
 	}
 	for h, want := range map[Hook]hook.Point{hookK0: hook.K0BarrierInjected, hookK14: hook.K14Confirmed, hookC1: hook.C1ConfirmAsked,
 		hookK7: hook.K7Completed, hookK9: hook.K9EndTxnSent, hookC2: hook.C2RepairSent, hookR3: hook.R3TokenDecided,
-		hookR0: hook.R0Claimed, hookR4: hook.R4SalvageEndTxnSent, hookR5: hook.R5Confirmed, hookR7: hook.R7WritersOpen} { // order irrelevant: each is compared alone
+		hookR0: hook.R0Claimed, hookR4: hook.R4SalvageEndTxnSent, hookR5: hook.R5Confirmed, hookR6: hook.R6Fenced, hookR7: hook.R7WritersOpen} { // order irrelevant: each is compared alone
 		if hook.Point(h) != want {
 			t.Errorf("%s is not %s", h, want)
 		}

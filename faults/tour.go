@@ -24,12 +24,15 @@ func (s *swarm) visit(slot uint64, k Kind, h Hook) []Fault {
 	f := s.body(slot+1, k)
 	if f.Request != "" {
 		f.Node = All
-		if after := requestsAfter(h); s.draw(drawRequest, slot+1, 1, 0)%2 == 0 {
+		if after := requestsAfter(h); s.draw(drawRequest, slot+1, 1, 0)%4 != 0 {
 			f.Request = after[s.draw(drawRequest, slot+1, 2, 0)%uint64(len(after))]
 		}
 	}
 	if selfish(k, h) && s.draw(drawNode, slot+1, 1, 0)%2 == 0 {
 		f.Node = Self
+	}
+	if h == hookR6 && f.Request == "OffsetCommit" { // lanes are seeded when the job starts
+		return []Fault{f.with(Trigger{OnHook: true, Hook: h})}
 	}
 	before := s.prelude(slot, h)
 	switch {
@@ -43,22 +46,21 @@ func (s *swarm) visit(slot uint64, k Kind, h Hook) []Fault {
 	return append(before, f)
 }
 
-// Requests that are sure to come soon: after any checkpoint's hook, after a repair's, and inside a restore.
-var (
-	requestsRunning   = []string{"EndTxn", "Produce", "TxnOffsetCommit", "Fetch", "DescribeProducers", "OffsetFetch", "InitProducerId"}
-	requestsRepairing = []string{"WriteTxnMarkers", "DescribeProducers", "DescribeTransactions"}
-	requestsRestoring = []string{"InitProducerId", "OffsetFetch", "ListTransactions", "DescribeProducers", "ListOffsets", "Metadata",
-		"FindCoordinator", "DescribeTransactions"}
-)
-
+// requestsAfter lists requests that are sure to come soon after a hook.
 func requestsAfter(h Hook) []string {
 	switch {
+	case h == hookC1:
+		return []string{"DescribeProducers", "OffsetFetch", "DescribeTransactions"}
 	case h == hookC2:
-		return requestsRepairing
+		return []string{"WriteTxnMarkers"}
+	case h == hookR5:
+		return []string{"ListTransactions", "InitProducerId"}
+	case h == hookR6:
+		return []string{"DescribeProducers", "OffsetCommit"} // lanes are seeded
 	case h >= hookR0 && h < hookR7:
-		return requestsRestoring
+		return []string{"InitProducerId", "OffsetFetch", "ListTransactions", "DescribeProducers", "ListOffsets", "Metadata", "FindCoordinator", "DescribeTransactions"}
 	}
-	return requestsRunning
+	return []string{"EndTxn", "Produce", "TxnOffsetCommit", "Fetch", "DescribeProducers", "OffsetFetch", "InitProducerId"}
 }
 
 // early is a trigger on a hook that every checkpoint passes, of one of the first checkpoints.
