@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"sort"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/reports"
 	"github.com/onefold/onefold/scenarios"
 	"github.com/onefold/onefold/scenarios/campaign"
 )
@@ -55,7 +57,8 @@ func (a *app) campaign() *cobra.Command {
 }
 
 func (a *app) campaigns(cmd *cobra.Command, all []scenarios.Scenario, f campaignFlags) error {
-	var sums []*campaign.Summary
+	var parts []*reports.Campaign
+	options := []string{fmt.Sprintf("--seeds=%d", f.seeds), fmt.Sprintf("--from=%d", f.from), fmt.Sprintf("--fast=%v", f.fast)}
 	for _, s := range all {
 		p := &progress{a: a, scenario: s.Name}
 		sum, err := campaign.Run(cmd.Context(), campaign.Config{
@@ -66,14 +69,33 @@ func (a *app) campaigns(cmd *cobra.Command, all []scenarios.Scenario, f campaign
 		if err != nil {
 			return err
 		}
-		sums = append(sums, sum)
+		part, err := a.report(sum, f, options)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, part)
 	}
-	against := false
-	for _, s := range sums {
-		a.summary(s, f)
-		against = against || len(s.Failures) > 0 || len(s.Vacuous(f.judged)) > 0
+	c := parts[0]
+	if len(parts) > 1 {
+		c = reports.Merge(parts)
 	}
-	if against {
+	c.Vacuous = append(c.Vacuous, a.vacuous(c, f)...)
+	if f.out != "" {
+		if err := reports.WriteCampaign(f.out, c); err != nil {
+			return err
+		}
+	}
+	write := c.WriteText
+	if a.json {
+		write = c.WriteJSON
+	}
+	if err := write(a.out); err != nil {
+		return err
+	}
+	if f.out != "" {
+		fmt.Fprintf(a.err, "report: %s\n", filepath.Join(f.out, "campaign.html"))
+	}
+	if c.Failed() {
 		return errAgainst
 	}
 	return nil
@@ -112,25 +134,4 @@ func verdictsText(m map[checker.Verdict]int) string {
 		b = append(b, fmt.Sprintf("%v %d", v, m[v]))
 	}
 	return strings.Join(b, ", ")
-}
-
-func (a *app) summary(s *campaign.Summary, f campaignFlags) {
-	a.printf("%s: %d seeds from %d: %s\n", s.Scenario, s.Seeds, s.From, verdictsText(s.Verdicts))
-	a.printf("  %.1f seeds/s, %.0f virtual seconds per real second, %d trace entries per seed, hash %016x\n",
-		float64(s.Seeds)/s.Elapsed.Seconds(), s.Virtual.Seconds()/s.Elapsed.Seconds(), int(s.Entries)/max(1, s.Seeds), s.Hash)
-	a.printf("  compared %d records, %d epochs, %d transactions, %d log operations\n", s.Compared.Records, s.Compared.Epochs, s.Compared.Transactions, s.Compared.Operations)
-	for i, x := range s.Failures {
-		if i == 20 {
-			a.printf("  and %d more\n", len(s.Failures)-i)
-			break
-		}
-		detail := ""
-		if len(x.Report.Findings) > 0 {
-			detail = x.Report.Findings[0].Property + ": " + x.Report.Findings[0].Detail
-		}
-		a.printf("  %-10s seed %d: %.200s\n             again:  %s\n", x.Report.Verdict, x.Seed, detail, x.Command)
-	}
-	for _, w := range s.Vacuous(f.judged) {
-		a.printf("  VACUOUS    %s\n", w)
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/onefold/onefold/engine/probe"
 	"github.com/onefold/onefold/faults"
+	"github.com/onefold/onefold/reports"
 	"github.com/onefold/onefold/scenarios"
 	"github.com/onefold/onefold/scenarios/controls"
 )
@@ -84,7 +85,7 @@ func (a *app) runOne() *cobra.Command {
 
 func readPlan(file string) (faults.Plan, error) {
 	if st, err := os.Stat(file); err == nil && st.IsDir() {
-		for _, name := range []string{"shrunk.plan", "plan"} {
+		for _, name := range []string{reports.ShrunkFile, reports.PlanFile} {
 			if _, err := os.Stat(file + "/" + name); err == nil {
 				return readPlan(file + "/" + name)
 			}
