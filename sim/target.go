@@ -182,13 +182,14 @@ func (t *target) strikeRequests(a faults.Action) bool {
 	return true
 }
 
-// requestKey is Kafka's number for a request's name; "any" and the empty name are every request.
+// requestKey is Kafka's number for a request's name, in upper or lower case (Kafka says InitProducerId, kmsg says
+// InitProducerID); "any" and the empty name are every request.
 func requestKey(name string) (int16, bool) {
 	if name == "" || name == "any" {
 		return -1, true
 	}
 	for k := int16(0); k <= kmsg.MaxKey; k++ {
-		if kmsg.NameForKey(k) == name {
+		if strings.EqualFold(kmsg.NameForKey(k), name) {
 			return k, true
 		}
 	}

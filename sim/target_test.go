@@ -176,3 +176,16 @@ func TestANemesisStrikesAWorld(t *testing.T) {
 		t.Fatalf("%+v", out)
 	}
 }
+
+// A fault on a request that the world does not know would meet nothing for ever, in every campaign.
+func TestEveryRequestOfTheSwarmIsKnown(t *testing.T) {
+	_, target := targetWorld()
+	for _, name := range faults.Requests {
+		if !target.Do(faults.Action{Op: faults.LoseReply, Node: "tm1", Request: name, Count: 1}) {
+			t.Errorf("request %s is not known", name)
+		}
+	}
+	if target.Do(faults.Action{Op: faults.LoseReply, Node: "tm1", Request: "EndTransaction", Count: 1}) {
+		t.Errorf("a request that does not exist was struck")
+	}
+}
