@@ -247,7 +247,7 @@ func (w *World) scheduleCaused(at env.Instant, of uint64, it item) {
 
 // sweep throws away stopped timers when they are most of the heap.
 func (w *World) sweep() {
-	if w.stopped < 1024 || w.stopped < len(w.q.heap)/2 {
+	if w.stopped < 64 || w.stopped < len(w.q.heap)/2 {
 		return
 	}
 	w.q.sweep(func(it *item) bool { return it.timer != nil && it.timer.state == timerStopped })

@@ -68,11 +68,12 @@ func (s *Sender) granted(n int, out outbound) {
 	if s.closed {
 		return
 	}
+	had := s.Room()
 	s.out = out
 	s.credits += n
 	invariant.Check(s.credits <= s.ex.opt.Credits, "channel %v has %d credits, more than %d", s.end.Channel, s.credits, s.ex.opt.Credits)
 	s.flush()
-	if s.Room() {
+	if !had && s.Room() {
 		s.end.Changed()
 	}
 }

@@ -26,28 +26,38 @@ func (i Identity) produceVersion() int16 {
 func (p *Producer) schedule() {
 	if !p.posted {
 		p.posted = true
-		p.client.later(func() {
-			p.posted = false
-			p.client.withFeatures(func(err error) {
-				if err != nil {
-					p.fail(err)
-					return
-				}
-				p.pump()
-			})
-		})
+		p.client.cfg.Loop.Post(p.posting)
 	}
 }
+
+// turn is what schedule posts.
+func (p *Producer) turn() {
+	p.posted = false
+	if !p.client.closed {
+		p.client.withFeatures(p.feature)
+	}
+}
+
+func (p *Producer) pumpWith(err error) {
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	p.pump()
+}
+
+// sendable reports whether the first sealed batch of a partition waits for nothing.
+func (o *outPart) sendable() bool { return len(o.sealed) > 0 && !o.inFlight && !o.held }
 
 // pump sends the first sealed batch of each partition that has none in flight, one request per leader.
 func (p *Producer) pump() {
 	if p.dead() {
 		return
 	}
-	var sends []produceSend
+	sends := p.sends[:0]
 	var join []*outPart
 	for _, o := range p.parts {
-		if len(o.sealed) == 0 || o.inFlight || o.held {
+		if !o.sendable() {
 			continue
 		}
 		if !o.joined {
@@ -67,6 +77,8 @@ func (p *Producer) pump() {
 	for _, s := range sends {
 		p.send(s)
 	}
+	clear(sends)
+	p.sends = sends[:0]
 }
 
 // produceSend is one request under construction.
@@ -107,6 +119,7 @@ func (p *Producer) send(s produceSend) {
 		if at < 0 {
 			t := kmsg.NewProduceRequestTopic()
 			t.Topic = o.tp.Topic
+			t.Partitions = make([]kmsg.ProduceRequestTopicPartition, 0, len(s.parts)-i)
 			at = len(req.Topics)
 			req.Topics = append(req.Topics, t)
 		}
@@ -133,7 +146,9 @@ func (p *Producer) send(s produceSend) {
 			}
 			p.answer(o, batches[i], r.(*kmsg.ProduceResponse))
 		}
-		p.schedule()
+		if slices.ContainsFunc(s.parts, (*outPart).sendable) {
+			p.schedule()
+		}
 	})
 }
 

@@ -45,6 +45,9 @@ type Producer struct {
 	linger  env.Timer
 	full    bool // Full was answered, Wake is owed
 	posted  bool
+	posting func()      // turn
+	feature func(error) // pumpWith
+	sends   []produceSend
 	joining bool
 	joinTry int
 	codec   codec
@@ -102,7 +105,9 @@ func (c *Client) NewProducer(cfg ProducerConfig) *Producer {
 	orElse(&cfg.Linger, 50*time.Millisecond)
 	orElse(&cfg.BufferBytes, 32<<20)
 	orElse(&cfg.DeliveryTimeout, 2*time.Minute)
-	return &Producer{client: c, cfg: cfg, who: cfg.Identity}
+	p := &Producer{client: c, cfg: cfg, who: cfg.Identity}
+	p.posting, p.feature = p.turn, p.pumpWith
+	return p
 }
 
 // Append copies one record into the open batch of its partition. headers lie as in operator.Record. It returns the error
