@@ -170,25 +170,75 @@ func (c *Committer) lookOffsets(e LookOffsets, done func(Fact)) {
 
 // listIDs asks every broker for the ids that it coordinates. One that does not answer is asked again, with fresh metadata:
 // what it coordinated may have moved.
+// listIDs asks every broker for the ids that it coordinates. The answers are complete only if no coordinator moved meanwhile:
+//
+//  1. Broker 0 coordinates an id that is to be fenced, and dies.
+//  2. Once its session has ended, metadata names the other brokers only. Its coordinator partitions have no new leader yet,
+//     so that no broker lists the id.
+//  3. The id would never be fenced, and its transaction would hold the last stable offset until its timeout.
+//
+// So the coordinators' own topic must have the same leaders before and after, and all of them must have answered.
 func (c *Committer) listIDs(done func(Fact)) {
 	var last error
 	c.repeat(c.cfg.ConfirmTimeout, func(again func()) {
-		c.client.MetadataFrom(-1, nil, func(m kafka.Metadata, code kafka.Code, err error) {
-			if err != nil || code != kafka.OK {
-				last = firstError(err, code)
-				again()
+		failed := func(err error) {
+			last = err
+			again()
+		}
+		c.coordinators(func(before kafka.Metadata, err error) {
+			if err != nil {
+				failed(err)
 				return
 			}
-			c.listFrom(m.Brokers, nil, func(ids []kafka.ListedTransaction, err error) {
+			c.listFrom(before.Brokers, nil, func(ids []kafka.ListedTransaction, err error) {
 				if err != nil {
-					last = err
-					again()
+					failed(err)
 					return
 				}
-				done(IDsListed{IDs: ids})
+				c.coordinators(func(after kafka.Metadata, err error) {
+					if err == nil {
+						err = sameCoordinators(before, after)
+					}
+					if err != nil {
+						failed(err)
+						return
+					}
+					done(IDsListed{IDs: ids})
+				})
 			})
 		})
 	}, func() { done(IDsListed{Err: last}) })
+}
+
+// coordinatorTopic holds the transaction coordinators' logs: who leads a partition of it coordinates its ids.
+const coordinatorTopic = "__transaction_state"
+
+func (c *Committer) coordinators(done func(kafka.Metadata, error)) {
+	c.client.MetadataFrom(-1, []string{coordinatorTopic}, func(m kafka.Metadata, code kafka.Code, err error) {
+		done(m, firstErr(err, code.Err()))
+	})
+}
+
+// sameCoordinators is nil when every coordinator partition had the same leader all the time, and that leader was asked. A
+// cluster without the topic has no transactional ids.
+func sameCoordinators(before, after kafka.Metadata) error {
+	if len(before.Topics) == 0 || len(after.Topics) == 0 {
+		return nil
+	}
+	b, a := before.Topics[0], after.Topics[0]
+	if b.Code == kafka.UnknownTopicOrPartition && a.Code == kafka.UnknownTopicOrPartition {
+		return nil
+	}
+	if len(a.Partitions) != len(b.Partitions) {
+		return fmt.Errorf("%s has %d partitions, and had %d", coordinatorTopic, len(a.Partitions), len(b.Partitions))
+	}
+	for i, p := range a.Partitions {
+		was := b.Partitions[i]
+		if p.Leader < 0 || p.Leader != was.Leader || p.LeaderEpoch != was.LeaderEpoch || !slices.Contains(before.Brokers, p.Leader) {
+			return fmt.Errorf("the coordinator of %s/%d moves", coordinatorTopic, p.Number)
+		}
+	}
+	return nil
 }
 
 func (c *Committer) listFrom(brokers []int32, ids []kafka.ListedTransaction, done func([]kafka.ListedTransaction, error)) {

@@ -35,6 +35,10 @@ func (b *Broker) metadata(kreq kmsg.Request, reply func(kmsg.Response)) {
 	for i := range req.Topics {
 		q := &req.Topics[i]
 		var t *topic
+		if q.Topic != nil && *q.Topic == coordinatorTopic {
+			resp.Topics = append(resp.Topics, b.describeCoordinators())
+			continue
+		}
 		if q.Topic != nil {
 			t = b.c.byName[*q.Topic]
 		} else {
@@ -52,6 +56,23 @@ func (b *Broker) metadata(kreq kmsg.Request, reply func(kmsg.Response)) {
 		resp.Topics = append(resp.Topics, r)
 	}
 	reply(resp)
+}
+
+const coordinatorTopic = "__transaction_state"
+
+// describeCoordinators shows who leads the partitions of the transaction coordinators' topic, which is no topic here.
+func (b *Broker) describeCoordinators() kmsg.MetadataResponseTopic {
+	r := kmsg.NewMetadataResponseTopic()
+	r.Topic, r.IsInternal = kmsg.StringPtr(coordinatorTopic), true
+	for _, s := range b.c.shards {
+		q := kmsg.NewMetadataResponseTopicPartition()
+		q.Partition, q.Leader, q.LeaderEpoch = s.ix, s.leader, s.epoch
+		if s.leader < 0 {
+			q.ErrorCode = leaderNotAvailable
+		}
+		r.Partitions = append(r.Partitions, q)
+	}
+	return r
 }
 
 func (b *Broker) seesTopic(t *topic) bool { return len(t.parts) > 0 && b.sees(t.parts[0]) }
