@@ -37,7 +37,7 @@ func rules() []Engine {
 			Name: "ids-reused", Doc: "a transactional id is the same in all generations, on topics that keep no aborted records", Scenario: "payments",
 			Verdicts: []checker.Verdict{checker.Gap, checker.Dup, checker.Stall, checker.CrashLoop, checker.LoudLoss},
 			World:    world("transaction-timeout", "10m"),
-			Favour:   []string{"on k14 checkpoint=5 late InitProducerId tm1 by 7s for 3", "on k0 checkpoint=6 crash tm1 for 0.2s"},
+			Favour:   []string{"on k14 checkpoint=5 late InitProducerId all by 11s for 2", "on k0 checkpoint=6 crash tm1 for 200ms", "on k0 checkpoint=6 blob-slow all by 800ms for 40s"},
 		}.withSinkRules(func(r *sink.Rules) {
 			r.Survey = keepNothing
 			r.Name = func(n sink.Name) string {
