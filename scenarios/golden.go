@@ -11,7 +11,7 @@ const workedTrace = `# The worked trace: a TaskManager dies 17 s after checkpoin
 onefold plan 1
 scenario SCENARIO
 seed 1
-world taskmanagers=2 jobmanagers=1 brokers=3 partitions=2 records=2900 parallelism=2 profile=k44 burn=1m40s interval=30s checkpoint-timeout=10s transaction-timeout=5m offsets=999497,997484 rates=17,12 preloaded=41SETTINGS
+world taskmanagers=2 slots=1 jobmanagers=1 brokers=3 partitions=2 records=2900 parallelism=2 profile=k44 burn=1m40s interval=30s checkpoint-timeout=10s transaction-timeout=5m offsets=999497,997484 rates=17,12 preloaded=41SETTINGS
 engine sound
 at 47.4s crash tm2 for 3s
 `

@@ -72,10 +72,10 @@ func tellCrash(r *Result) string {
 		s.checkpoint(n)
 	}
 	s.readers()
-	fmt.Fprintf(&s.b, "  T is %v before the barrier of checkpoint %d\n", s.w.Shape.Interval, s.last)
+	fmt.Fprintf(&s.b, "  T        is %v before the barrier of checkpoint %d\n", s.w.Shape.Interval, s.last)
 	sort.SliceStable(s.lines, func(i, j int) bool { return s.lines[i].at < s.lines[j].at }) // keys may be equal: stable
 	for _, l := range s.lines {
-		fmt.Fprintf(&s.b, "  T+%-7s %s\n", tenths(time.Duration(l.at-s.zero)), l.text)
+		fmt.Fprintf(&s.b, "  T+%-6s %s\n", clock(time.Duration(l.at-s.zero)), l.text)
 	}
 	s.money()
 	return s.b.String()
@@ -118,9 +118,10 @@ func (s *story) before() {
 	}
 }
 
-func tenths(d time.Duration) string {
-	n := int64((d + 50*time.Millisecond) / (100 * time.Millisecond))
-	return fmt.Sprintf("%d.%ds", n/10, n%10)
+// clock writes a time of the story in whole seconds. A quarter of one is added, so that what happens just before a second
+// and what happens well after one do not change places with the milliseconds that a restore takes.
+func clock(d time.Duration) string {
+	return fmt.Sprintf("%d s", int64(d+250*time.Millisecond)/int64(time.Second))
 }
 
 // triggered is when the first barrier of a checkpoint was injected; 0: never.
