@@ -73,6 +73,9 @@ type (
 	// FindMarker reads on uncommitted from a place's last offset to the first control record of its producer id. Fact:
 	// MarkerFound.
 	FindMarker struct{ Place Place }
+	// FindRecords reads on uncommitted after a place's last offset, to the end, for records of its producer id. Fact:
+	// RecordsFound.
+	FindRecords struct{ Place Place }
 	// Initialise initialises a transactional id, repeated while it is concurrent. Fact: Initialised.
 	Initialise struct {
 		ID      string
@@ -152,6 +155,11 @@ type (
 	}
 	Witnessed   struct{ Answers []WitnessAnswer }
 	MarkerFound struct{ Witness Witness }
+	// RecordsFound has the first offset of each run of one producer epoch.
+	RecordsFound struct {
+		Firsts []int64
+		Err    error
+	}
 	Initialised struct {
 		Who  kafka.Identity
 		Code kafka.Code
@@ -206,6 +214,7 @@ func (e Look) String() string {
 func (e LookOffsets) String() string { return fmt.Sprintf("look offsets partition of %s", e.Sink) }
 func (e AskWitness) String() string  { return fmt.Sprintf("witness %v", e.Places) }
 func (e FindMarker) String() string  { return fmt.Sprintf("find marker after %v", e.Place) }
+func (e FindRecords) String() string { return fmt.Sprintf("find records after %v", e.Place) }
 func (e Initialise) String() string  { return fmt.Sprintf("initialise %s timeout=%v", e.ID, e.Timeout) }
 func (e EndTxn) String() string {
 	s := fmt.Sprintf("end %s %s", who(e.Who), verb(e.Commit))

@@ -29,6 +29,8 @@ func (c *Committer) perform(e Effect, done func(Fact)) {
 		c.askWitness(e, done)
 	case FindMarker:
 		c.findMarker(e.Place, e.Place.Last+1, done)
+	case FindRecords:
+		c.findRecords(e.Place, e.Place.Last+1, -1, nil, done)
 	case Initialise:
 		c.initialise(e, done)
 	case EndTxn:

@@ -96,6 +96,30 @@ func (c *Committer) findMarker(p Place, from int64, done func(Fact)) {
 	})
 }
 
+// findRecords reads on uncommitted for records of a producer id; last is the producer epoch of the run under way.
+func (c *Committer) findRecords(p Place, from int64, last int32, firsts []int64, done func(Fact)) {
+	c.fetch(p.TopicPartition, from, func(got kafka.Fetched, err error) {
+		if err != nil {
+			done(RecordsFound{firsts, err})
+			return
+		}
+		next := from
+		for it := kafka.ReadBatches(got.Records); it.Next(); {
+			next = max(next, it.Batch.LastOffset+1)
+			if it.Batch.Control || it.Batch.ProducerID != p.ProducerID || it.Batch.BaseOffset < from || int32(it.Batch.ProducerEpoch) == last {
+				continue
+			}
+			last = int32(it.Batch.ProducerEpoch)
+			firsts = append(firsts, it.Batch.BaseOffset)
+		}
+		if next == from || next >= got.HighWatermark {
+			done(RecordsFound{Firsts: firsts})
+			return
+		}
+		c.findRecords(p, next, last, firsts, done)
+	})
+}
+
 // fetch reads uncommitted once, repeated until the limit.
 func (c *Committer) fetch(tp id.TopicPartition, offset int64, done func(kafka.Fetched, error)) {
 	var last error

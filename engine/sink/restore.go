@@ -67,6 +67,7 @@ func (r *restore) round() (operator.RestoreOutcome, error) {
 		return operator.RestoreOutcome{}, err
 	}
 	r.locks, r.lost = locks, nil
+	r.p.Locks = slices.Clone(locks)
 	if len(tokens) > 0 {
 		if err := r.own(); err != nil {
 			return operator.RestoreOutcome{}, err

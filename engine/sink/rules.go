@@ -69,6 +69,8 @@ type Plan struct {
 	AcceptLoss   bool
 	Rules        *Rules
 
+	// Locks are the identities of the salvage ids, in the order of Sinks, once they are taken.
+	Locks []kafka.Identity
 	// Protected are ids of older generations that hold undecided tokens: a fence leaves them alone.
 	Protected []string
 	// NoClusterRights is set once the cluster refused a hand-written marker: repairs use two frames from then on.

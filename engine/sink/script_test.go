@@ -83,6 +83,7 @@ func runScript(t *testing.T, d *datadriven.TestData) string {
 			who, err := LockSalvage(ask, plan)
 			result = fmt.Sprintf("%v err=%v", who, err)
 		case "survey":
+			plan.Locks = []kafka.Identity{{TransactionalID: "onefold.j.s.salvage", ProducerID: 500, ProducerEpoch: 20, Protocol: 5}}
 			found, err := SurveyTokens(ask, plan, tokens)
 			for _, f := range found {
 				result += fmt.Sprintf("%v aborted=%v unsalvageable=%d\n", f.Verdict, f.Aborted, len(f.Unsalvageable))
@@ -227,6 +228,15 @@ func (s *stage) answer(t *testing.T, e Effect) (Fact, string) {
 	case FindMarker:
 		text := s.next("marker:"+e.Place.TopicPartition.String(), "undecided")
 		return MarkerFound{map[string]Witness{"undecided": WitnessUndecided, "committed": WitnessCommitted, "aborted": WitnessAborted}[text]}, text
+	case FindRecords:
+		var f RecordsFound
+		text := s.next("records:"+e.Place.TopicPartition.String(), "none")
+		for _, w := range strings.Fields(text) {
+			if n, err := strconv.ParseInt(w, 10, 64); err == nil {
+				f.Firsts = append(f.Firsts, n)
+			}
+		}
+		return f, text
 	case Initialise:
 		code := s.code("init:" + e.ID)
 		n := numbers(s.next("identity:"+e.ID, "pid=500 epoch=20"))

@@ -35,7 +35,9 @@ func SurveyTokens(ask Ask, p *Plan, tokens []token.Token) ([]Finding, error) {
 			answers := witness(ask, places)
 			var still []int
 			for k, i := range left {
-				found[i] = judgeToken(ask, items[i], find(desc, tokens[i].TransactionalID), seen, places[at[k]:at[k+1]], answers[at[k]:at[k+1]])
+				if found[i], err = judgeToken(ask, p, items[i], find(desc, tokens[i].TransactionalID), seen, places[at[k]:at[k+1]], answers[at[k]:at[k+1]]); err != nil {
+					return nil, err
+				}
 				if found[i].Verdict == Waiting {
 					still = append(still, i)
 				}
@@ -92,7 +94,7 @@ func witness(ask Ask, places []Place) []WitnessAnswer {
 }
 
 // judgeToken combines what was seen of one token.
-func judgeToken(ask Ask, item Item, now kafka.Transaction, seen Seen, places []Place, answers []WitnessAnswer) Finding {
+func judgeToken(ask Ask, p *Plan, item Item, now kafka.Transaction, seen Seen, places []Place, answers []WitnessAnswer) (Finding, error) {
 	t := item.Token
 	lane, salvaged := ReadLane(t, laneOf(seen, item))
 	says := make([]Witness, len(answers))
@@ -104,6 +106,16 @@ func judgeToken(ask Ask, item Item, now kafka.Transaction, seen Seen, places []P
 		}
 	}
 	f := Finding{Token: t, Judgement: Judge(lane, salvaged, ReadCoordinator(t, now), says), Salvaged: salvaged}
+	if lane == LaneOther && f.Verdict == Aborted {
+		reason, err := salvagedUnseen(ask, p, t, places)
+		if err != nil {
+			return f, err
+		}
+		if reason != "" {
+			f.Verdict, f.Aborted, f.ByWitness, f.Abort = Unknown, nil, true, false
+			ask(Say{fmt.Sprintf("%s: %s", t, reason)})
+		}
+	}
 	if f.ByWitness || f.Verdict == Aborted || f.Verdict == Torn {
 		ask(Reach{WitnessUsed})
 	}
@@ -119,7 +131,43 @@ func judgeToken(ask Ask, item Item, now kafka.Transaction, seen Seen, places []P
 			f.Unsalvageable = append(f.Unsalvageable, joblog.LostRange{Token: t, Range: r, Reason: "the evidence is lost: committed or aborted, nobody knows"})
 		}
 	}
-	return f
+	return f, nil
+}
+
+// salvagedUnseen tells why an aborted token whose lane's evidence is lost must not be salvaged: a salvage may have saved it
+// already. The second witness knows only of the first copies; the second ones, unlike a commit's records, are told of by
+// the lane alone. A process that slept since it found a lane empty may have seeded it plainly in between. So a committed
+// salvage behind the ranges makes it unknown, which is loud, rather than visible twice.
+func salvagedUnseen(ask Ask, p *Plan, t token.Token, places []Place) (string, error) {
+	i := slices.IndexFunc(p.Sinks, func(s Spec) bool { return s.Operator == t.Sink })
+	if i < 0 || i >= len(p.Locks) || p.Locks[i].ProducerID <= 0 {
+		return "", nil
+	}
+	for _, at := range places {
+		at.ProducerID = p.Locks[i].ProducerID
+		found := get[RecordsFound](ask, FindRecords{at})
+		if found.Err != nil {
+			return "", found.Err
+		}
+		var salvages []Place
+		for _, first := range found.Firsts {
+			salvages = append(salvages, Place{at.TopicPartition, at.ProducerID, first, first})
+		}
+		for k, a := range witness(ask, salvages) {
+			w := ReadWitness(salvages[k].First, a)
+			if w == WitnessUndecided {
+				w = get[MarkerFound](ask, FindMarker{salvages[k]}).Witness
+			}
+			switch w {
+			case WitnessAborted:
+			case WitnessUndecided:
+				return "", fmt.Errorf("a salvage at %v@%d is not decided", at.TopicPartition, salvages[k].First)
+			default:
+				return fmt.Sprintf("its lane tells nothing, and a salvage at %v@%d is %v", at.TopicPartition, salvages[k].First, w), nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // behindForeign reports whether a range that reads as undecided is closed by its own producer.

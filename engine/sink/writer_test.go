@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/engine/hook"
 	"github.com/onefold/onefold/engine/operator"
 	"github.com/onefold/onefold/engine/sink"
 	"github.com/onefold/onefold/engine/token"
@@ -320,4 +321,30 @@ func TestOldTransactionIsToldOf(t *testing.T) {
 	if text := r.trace(); !strings.Contains(text, "(prepared) has used up nine tenths") {
 		t.Fatal(text)
 	}
+}
+
+// A process that slept since it found a lane empty seeds it after a salvage and before its confirm: nothing tells of the
+// salvage any more but the salvage itself. Loud, and never twice.
+func TestSeedOverASalvageIsLoud(t *testing.T) {
+	r := newRig(t, 32, "k44")
+	r.restore()
+	a := r.open(r.log.state.Generation, 0)
+	a.write(6)
+	tokens := r.barrier(1, a)
+	r.complete(1, tokens)
+	r.run(30 * time.Second)
+	r.crashTasks()
+	r.onHook(hook.R5Confirmed, func() { r.jm.Crash() })
+	_, done := r.startRestore(r.claim())
+	r.w.RunUntil(func() bool { return done() || !r.jm.Up() }, r.w.Now().Add(time.Minute))
+	r.jm.Start()
+	r.run(50 * time.Millisecond)
+	r.expectOnce(r.wrote)
+	r.forgetConfirmed()
+	r.seedLane(1, tokens[0].Lane.Partition)
+	out := r.restore()
+	if !out.Stop || out.Lost == nil {
+		t.Fatalf("restore: %+v\n%s", out, r.trace())
+	}
+	r.expectOnce(r.wrote)
 }
