@@ -9,7 +9,6 @@ import (
 	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/joblog"
-	"github.com/onefold/onefold/engine/operator"
 	"github.com/onefold/onefold/engine/token"
 )
 
@@ -233,45 +232,6 @@ func (c *Coordinator) manifest(p *pending) Manifest {
 	return m
 }
 
-func all(m Manifest) []token.Token {
-	var tokens []token.Token
-	for _, s := range m.Subtasks {
-		tokens = append(tokens, s.Tokens...)
-	}
-	return tokens
-}
-
-// fresh is the tokens that Completed must list: those of the manifest that no earlier Completed has listed, oldest first.
-//
-//  1. Checkpoint 5 completes; Completed{5} lists its token.
-//  2. Barrier 6 passes the sink before notice 5 arrives: the token of 5 is in snapshot 6, too.
-//  3. Notice 5, commit, Confirmed{5}; its id is free and used again.
-//  4. Checkpoint 6 completes. Were the token of 5 listed once more, a restore would ask Kafka about a transaction whose
-//     evidence the next one has replaced.
-//
-// A token is in every snapshot until its end, so what was listed before is in the manifest completed before. Golden:
-// token_listed_once.
-func (c *Coordinator) fresh(m Manifest) []token.Token {
-	var tokens []token.Token
-	for _, t := range all(m) {
-		if find(c.carried, t) < 0 && find(tokens, t) < 0 {
-			tokens = append(tokens, t)
-		}
-	}
-	sort.SliceStable(tokens, func(i, j int) bool { return tokens[i].Checkpoint < tokens[j].Checkpoint })
-	return tokens
-}
-
-// find is the index of the same transaction, or -1.
-func find(tokens []token.Token, t token.Token) int {
-	for i, o := range tokens {
-		if o.TransactionalID == t.TransactionalID && o.ProducerID == t.ProducerID && o.ProducerEpoch == t.ProducerEpoch && o.Checkpoint == t.Checkpoint {
-			return i
-		}
-	}
-	return -1
-}
-
 func (c *Coordinator) inputEnded(s id.Subtask) {
 	if slices.Contains(c.place.Sources, s) && !slices.Contains(c.ended, s) {
 		c.ended = append(c.ended, s)
@@ -298,106 +258,6 @@ func (c *Coordinator) completedAppended(at env.Instant, n id.Checkpoint) {
 		c.over = true
 	}
 	c.notify()
-}
-
-func (c *Coordinator) of(n id.Checkpoint) *completed {
-	for _, w := range c.waiting {
-		if w.number == n {
-			return w
-		}
-	}
-	return nil
-}
-
-// notify sends the commits that may go.
-func (c *Coordinator) notify() {
-	for _, w := range c.waiting {
-		if w.notified || !c.rules.Next(w.number, c.waiting[0].number) || !w.logged && !c.rules.Early() {
-			continue
-		}
-		w.notified = true
-		c.do(Notify{w.number, w.tokens})
-	}
-	c.confirm()
-}
-
-// confirm asks for the oldest checkpoint once all of its commits were answered.
-func (c *Coordinator) confirm() {
-	if len(c.waiting) == 0 {
-		return
-	}
-	w := c.waiting[0]
-	if w.notified && w.logged && !w.asked && len(w.open) == 0 {
-		w.asked = true
-		c.do(Confirm{w.number, w.tokens})
-	}
-}
-
-func (c *Coordinator) reported(f CommitsReported) {
-	for _, r := range f.Results {
-		switch r.State {
-		case operator.Refused:
-			c.fail(Restart{fmt.Sprintf("commit refused: %s: %v", r.Reason, r.Token)})
-			return
-		case operator.Unauthorized:
-			c.fail(Halt{fmt.Sprintf("commit not authorized: %s: %v", r.Reason, r.Token)})
-			return
-		}
-		for _, w := range c.waiting {
-			if i := find(w.open, r.Token); i >= 0 && w.notified {
-				w.open = slices.Delete(w.open, i, i+1)
-			}
-		}
-	}
-	c.confirm()
-}
-
-func (c *Coordinator) confirmedAppended(n id.Checkpoint) {
-	w := c.waiting[0]
-	c.waiting = slices.Clone(c.waiting[1:])
-	c.confirmed = n
-	c.do(Freed{n})
-	switch w.kind {
-	case Savepoint, Stop:
-		if w.kind == Stop {
-			c.stopping = n
-		}
-		c.sealing = append(c.sealing, w.ref)
-		if len(c.sealing) == 1 {
-			c.do(AppendSavepoint{n})
-		}
-	case Final:
-		c.do(Finish{n, true})
-	}
-	c.notify()
-	c.release()
-}
-
-func (c *Coordinator) sealed(n id.Checkpoint) {
-	c.sealing = c.sealing[1:]
-	if len(c.sealing) > 0 {
-		c.do(AppendSavepoint{c.sealing[0].Checkpoint})
-	}
-	if n == c.stopping {
-		c.do(Finish{n, false})
-	}
-	c.release()
-}
-
-// release lets go of what retention does not need: the newest confirmed checkpoint is what a step back returns to, so it
-// and everything later stays, and so does a savepoint that is not sealed.
-func (c *Coordinator) release() {
-	older := 0
-	for _, r := range c.retained {
-		if r.Checkpoint <= c.confirmed {
-			older++
-		}
-	}
-	for older > c.cfg.Retain && !slices.ContainsFunc(c.sealing, func(r joblog.CheckpointRef) bool { return r.Checkpoint == c.retained[0].Checkpoint }) {
-		c.do(Release{c.retained[0].Checkpoint})
-		c.retained = c.retained[1:]
-		older--
-	}
 }
 
 // missing names the subtasks whose ack is not there.
