@@ -1,6 +1,7 @@
 package joblog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
@@ -44,6 +45,7 @@ type Core struct {
 	found Entry  // an entry as it was read, before it is proven to follow
 	mine  Entry  // what is being created
 	wait  time.Duration
+	seen  [4]known // read or made last, one in each residue of positions
 	// unsure: a create of mine was answered with an unknown outcome.
 	unsure bool
 	// doubt is what seems to be wrong with the tail. It is, unless the log has moved on since: then what was read below it
@@ -140,7 +142,7 @@ func (c *Core) got(f Got) Effect {
 	if f.Err != nil {
 		return c.missing(f.Position)
 	}
-	e, err := Decode(f.Position, f.Object)
+	e, err := c.decode(f.Position, f.Object)
 	if err != nil {
 		return c.finish(err)
 	}
@@ -221,7 +223,29 @@ func (c *Core) create(e Entry) Effect {
 	}
 	e.State = state
 	c.mine, c.unsure = e, false
-	return c.do(creating, Create{e.Position, Encode(e)})
+	b := Encode(e)
+	c.seen[e.Position%id.Position(len(c.seen))] = known{b, e}
+	return c.do(creating, Create{e.Position, b})
+}
+
+// known is an object whose entry is known.
+type known struct {
+	bytes []byte
+	entry Entry
+}
+
+// decode is Decode, which it spares for the very bytes that were decoded or encoded before: each create and each look at
+// the tail reads what lies below, and that is mostly one of the newest few.
+func (c *Core) decode(p id.Position, b []byte) (Entry, error) {
+	s := &c.seen[p%id.Position(len(c.seen))]
+	if len(b) > 0 && bytes.Equal(s.bytes, b) && s.entry.Position == p {
+		return s.entry, nil
+	}
+	e, err := Decode(p, b)
+	if err == nil {
+		*s = known{b, e}
+	}
+	return e, err
 }
 
 func (c *Core) made(f Made) Effect {
@@ -284,7 +308,7 @@ func (c *Core) ground() Effect {
 func (c *Core) below(f Got) Effect {
 	var found *Entry
 	if f.Err == nil {
-		e, err := Decode(f.Position, f.Object)
+		e, err := c.decode(f.Position, f.Object)
 		if err != nil {
 			return c.finish(err)
 		}

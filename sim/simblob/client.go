@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -146,12 +145,21 @@ func outcome(err error) uint64 {
 	return 2
 }
 
-var part = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
+// isPart says whether s consists of letters, digits, '.', '_' and '-', at least one.
+func isPart(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return s != ""
+}
 
 // check refuses a key that no store would take.
 func check(k blob.Key) error {
 	for p := range strings.SplitSeq(string(k), "/") {
-		if !part.MatchString(p) || p == "." || p == ".." {
+		if !isPart(p) || p == "." || p == ".." {
 			return fmt.Errorf("blob %q: %q cannot be part of a key", k, p)
 		}
 	}

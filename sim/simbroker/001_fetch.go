@@ -13,6 +13,7 @@ type fetchWait struct {
 	b     *Broker
 	conn  *serverConn
 	req   *kmsg.FetchRequest
+	resp  *kmsg.FetchResponse // space for the answer
 	reply func(kmsg.Response)
 	timer env.Timer
 	done  bool
@@ -21,12 +22,12 @@ type fetchWait struct {
 // fetch answers at once when there is enough, or an error; otherwise when the visible end of a partition moves, or
 // MaxWait has passed.
 func (b *Broker) fetch(conn *serverConn, req *kmsg.FetchRequest, reply func(kmsg.Response)) {
-	resp, enough := b.fetchNow(req)
+	resp, enough := b.fetchNow(req, nil)
 	if enough || req.MaxWaitMillis <= 0 {
 		reply(resp)
 		return
 	}
-	f := &fetchWait{b: b, conn: conn, req: req, reply: reply}
+	f := &fetchWait{b: b, conn: conn, req: req, resp: resp, reply: reply}
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		for j := range t.Partitions {
@@ -37,7 +38,7 @@ func (b *Broker) fetch(conn *serverConn, req *kmsg.FetchRequest, reply func(kmsg
 	}
 	f.timer = b.loop.After(time.Duration(req.MaxWaitMillis)*time.Millisecond, func() {
 		if !f.done {
-			f.finish(f.b.fetchNow(f.req))
+			f.finish(f.b.fetchNow(f.req, f.resp))
 		}
 	})
 }
@@ -79,7 +80,7 @@ func (p *partition) wake() {
 		case f.done || !f.b.up() || f.b.loop.Closed() || f.conn.closed:
 			f.done = true
 		default:
-			if resp, enough := f.b.fetchNow(f.req); enough {
+			if resp, enough := f.b.fetchNow(f.req, f.resp); enough {
 				f.finish(resp, true)
 			} else {
 				p.waiters = append(p.waiters, f)
@@ -88,18 +89,25 @@ func (p *partition) wake() {
 	}
 }
 
-// fetchNow is the answer as things stand; enough tells whether it may be sent before the wait is over.
-func (b *Broker) fetchNow(req *kmsg.FetchRequest) (resp *kmsg.FetchResponse, enough bool) {
-	resp = req.ResponseKind().(*kmsg.FetchResponse)
+// fetchNow is the answer as things stand, in the place of one that was not sent; enough tells whether it may be sent before
+// the wait is over.
+func (b *Broker) fetchNow(req *kmsg.FetchRequest, unsent *kmsg.FetchResponse) (resp *kmsg.FetchResponse, enough bool) {
+	resp = unsent
+	if resp == nil {
+		resp = req.ResponseKind().(*kmsg.FetchResponse)
+		resp.Topics = make([]kmsg.FetchResponseTopic, len(req.Topics))
+		for i := range req.Topics {
+			resp.Topics[i].Partitions = make([]kmsg.FetchResponseTopicPartition, len(req.Topics[i].Partitions))
+		}
+	}
 	room, total := int(req.MaxBytes), 0
-	resp.Topics = make([]kmsg.FetchResponseTopic, len(req.Topics))
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		rt := &resp.Topics[i]
 		rt.Topic, rt.TopicID = t.Topic, t.TopicID
-		rt.Partitions = make([]kmsg.FetchResponseTopicPartition, len(t.Partitions))
 		for j := range t.Partitions {
 			q, r := &t.Partitions[j], &rt.Partitions[j]
+			*r = kmsg.FetchResponseTopicPartition{}
 			r.Default()
 			r.Partition, r.PreferredReadReplica = q.Partition, -1
 			p := b.fetchPartition(req, t, q.Partition)

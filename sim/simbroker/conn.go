@@ -26,6 +26,8 @@ type serverConn struct {
 	b      *Broker
 	link   *sim.Link // nil: nobody waits for the answer
 	queue  []asked
+	at     asked               // what is worked on while busy
+	answer func(kmsg.Response) // reply
 	busy   bool
 	closed bool
 }
@@ -57,26 +59,30 @@ func (s *serverConn) OnLinkClose(*sim.Link, error) {
 
 func (s *serverConn) next() {
 	for !s.busy && len(s.queue) > 0 {
-		a := s.queue[0]
+		s.at = s.queue[0]
 		copy(s.queue, s.queue[1:])
 		s.queue[len(s.queue)-1] = asked{}
 		s.queue = s.queue[:len(s.queue)-1]
 		s.busy = true
-		s.b.handle(s, a.req, func(resp kmsg.Response) { s.reply(&a, resp) })
+		if s.answer == nil {
+			s.answer = s.reply
+		}
+		s.b.handle(s, s.at.req, s.answer)
 	}
 }
 
-func (s *serverConn) reply(a *asked, resp kmsg.Response) {
-	if a.lateReply > 0 {
-		d := a.lateReply
-		a.lateReply = 0
-		s.b.loop.After(d, func() { s.reply(a, resp) })
+// reply answers the request that is worked on.
+func (s *serverConn) reply(resp kmsg.Response) {
+	if d := s.at.lateReply; d > 0 {
+		s.at.lateReply = 0
+		s.b.loop.After(d, func() { s.reply(resp) })
 		return
 	}
-	s.busy = false
+	lose := s.at.loseReply
+	s.at, s.busy = asked{}, false
 	switch {
 	case s.link == nil || s.closed:
-	case a.loseReply || resp == nil:
+	case lose || resp == nil:
 		s.OnLinkClose(s.link, sim.ErrReset)
 		s.link.Break(sim.ErrReset)
 	default:
