@@ -26,6 +26,7 @@ func newRun(c *console) *cobra.Command {
 	var x run.Flags
 	var d demo
 	var debug bool
+	var profile string
 	cmd := &cobra.Command{
 		Use:   "run JOB",
 		Short: "run a job until it ends or is stopped",
@@ -45,13 +46,15 @@ func newRun(c *console) *cobra.Command {
 			if d.on {
 				return d.run(cmd.Context(), c, job, x, log)
 			}
-			return runJob(c, job, x, log)
+			return profiled(profile, func() error { return runJob(c, job, x, log) })
 		},
 	}
 	x.Add(cmd.Flags())
 	cmd.Flags().BoolVar(&d.on, "demo", false, "generate, run, verify, and say what happened")
 	cmd.Flags().Uint64Var(&d.records, "demo-records", 100_000, "records of --demo")
 	cmd.Flags().BoolVar(&debug, "debug", false, "log hooks and probes")
+	cmd.Flags().StringVar(&profile, "cpuprofile", "", "`FILE` for a CPU profile of the process")
+	_ = cmd.Flags().MarkHidden("cpuprofile")
 	return cmd
 }
 
@@ -81,13 +84,15 @@ func runJob(c *console, job jobs.Spec, x run.Flags, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	r, err := run.Start(cfg)
+	var running *run.Running
+	o, err := run.RunWithSignals(cfg, func(r *run.Running) {
+		running = r
+		c.say("%s runs on %v; stop it with SIGTERM or Ctrl-C", job.Name, r.Brokers)
+	})
 	if err != nil {
 		return err
 	}
-	c.say("%s runs on %v; stop it with SIGTERM or Ctrl-C", job.Name, r.Brokers)
-	o := r.WaitWithSignals()
-	result := report(job, o, r)
+	result := report(job, o, running)
 	c.print("%s", result.Detail)
 	if o.ExitCode() == 0 {
 		c.print("\nnext: realrun verify %s --brokers %s --state %s%s", job.Name, x.Brokers, x.State, repeat(x.Topics))
@@ -102,6 +107,9 @@ func report(job jobs.Spec, o run.Outcome, r *run.Running) ran {
 	result := ran{
 		Job: job.Name, Outcome: o.Ending, Checkpoint: uint64(o.Checkpoint), Generation: uint64(o.Generation),
 		Savepoint: string(o.Savepoint), Detail: o.String(), Probes: map[string]int64{},
+	}
+	if r == nil { // a standby that never took over
+		return result
 	}
 	r.Probes(func(name string, n int64) { result.Probes[name] = n })
 	return result
