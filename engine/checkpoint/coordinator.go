@@ -75,8 +75,10 @@ type completed struct {
 
 // New makes the coordinator of a generation.
 func New(cfg Config, rules Rules, place Place) *Coordinator {
-	return &Coordinator{cfg: cfg, rules: rules, place: place, newest: place.Highest, confirmed: place.Confirmed,
-		retained: slices.Clone(place.Retained)}
+	return &Coordinator{
+		cfg: cfg, rules: rules, place: place, newest: place.Highest, confirmed: place.Confirmed,
+		retained: slices.Clone(place.Retained),
+	}
 }
 
 // Step takes one fact, which became known at an instant, and returns what is to be done. The result is valid until the
@@ -103,7 +105,7 @@ func (c *Coordinator) Step(at env.Instant, f Fact) []Effect {
 	case CommitsReported:
 		c.reported(f)
 	case CommitsConfirmed:
-		c.out = append(c.out, AppendConfirmed{f.Checkpoint})
+		c.out = append(c.out, AppendConfirmed(f))
 	case ConfirmedAppended:
 		c.confirmedAppended(f.Checkpoint)
 	case SavepointAppended:
@@ -221,8 +223,10 @@ func (c *Coordinator) acked(at env.Instant, f Acked) {
 }
 
 func (c *Coordinator) manifest(p *pending) Manifest {
-	m := Manifest{Job: c.place.Job, Checkpoint: p.number, Generation: c.place.Generation, Graph: c.place.Graph,
-		Parallelism: c.place.Parallelism, Savepoint: p.kind == Savepoint || p.kind == Stop, Final: p.kind == Final}
+	m := Manifest{
+		Job: c.place.Job, Checkpoint: p.number, Generation: c.place.Generation, Graph: c.place.Graph,
+		Parallelism: c.place.Parallelism, Savepoint: p.kind == Savepoint || p.kind == Stop, Final: p.kind == Final,
+	}
 	sort.SliceStable(p.acks, func(i, j int) bool { return p.acks[i].Subtask.Less(p.acks[j].Subtask) })
 	for _, a := range p.acks {
 		s := a.State

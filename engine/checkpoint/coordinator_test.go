@@ -42,8 +42,10 @@ type story struct {
 
 func (s *story) fresh(t *testing.T, d *datadriven.TestData) {
 	cfg := Config{Interval: 5 * time.Second, Timeout: 30 * time.Second, Tolerated: 2, Retain: 1}
-	place := Place{Job: "job-1", Generation: 3, Subtasks: []id.Subtask{{Vertex: 0, Index: 0}, {Vertex: 1, Index: 0}},
-		Sources: []id.Subtask{{Vertex: 0, Index: 0}}}
+	place := Place{
+		Job: "job-1", Generation: 3, Subtasks: []id.Subtask{{Vertex: 0, Index: 0}, {Vertex: 1, Index: 0}},
+		Sources: []id.Subtask{{Vertex: 0, Index: 0}},
+	}
 	rules := Sound()
 	for _, a := range d.CmdArgs {
 		switch a.Key {

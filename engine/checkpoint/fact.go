@@ -156,6 +156,7 @@ func (e Notify) String() string {
 func (e Confirm) String() string {
 	return fmt.Sprintf("confirm ckpt=%d tokens=%s", e.Checkpoint, names(e.Tokens))
 }
+
 func (e AppendConfirmed) String() string {
 	return fmt.Sprintf("append confirmed ckpt=%d", e.Checkpoint)
 }

@@ -60,8 +60,10 @@ func newModel(t *rapid.T) *model {
 			m.subtasks = append(m.subtasks, id.Subtask{Vertex: v, Index: i})
 		}
 	}
-	m.c = New(Config{Interval: time.Second, Timeout: 3 * time.Second, Tolerated: 2, Retain: m.retain,
-		Pause: time.Duration(rapid.IntRange(0, 2).Draw(t, "pause")) * time.Second}, Sound(),
+	m.c = New(Config{
+		Interval: time.Second, Timeout: 3 * time.Second, Tolerated: 2, Retain: m.retain,
+		Pause: time.Duration(rapid.IntRange(0, 2).Draw(t, "pause")) * time.Second,
+	}, Sound(),
 		Place{Subtasks: m.subtasks, Sources: m.subtasks[:2], Generation: 1})
 	m.step(Started{})
 	return m
@@ -119,12 +121,12 @@ func (m *model) execute(e Effect) {
 		}
 		m.waiting = append(m.waiting, CommitsConfirmed{e.Checkpoint})
 	case AppendConfirmed:
-		m.waiting = append(m.waiting, ConfirmedAppended{e.Checkpoint})
+		m.waiting = append(m.waiting, ConfirmedAppended(e))
 	case Freed:
 		m.tokens = slices.DeleteFunc(slices.Clone(m.tokens), func(k token.Token) bool { return find(m.committed, k) >= 0 && k.Checkpoint <= e.Checkpoint })
 	case AppendSavepoint:
 		m.require(e.Checkpoint <= m.confirmed && e.Checkpoint > m.released, "%v: confirmed %d, released %d", e, m.confirmed, m.released)
-		m.waiting = append(m.waiting, SavepointAppended{e.Checkpoint})
+		m.waiting = append(m.waiting, SavepointAppended(e))
 	case Seal:
 		m.require(e.Ref.Checkpoint > m.released, "%v after its release", e)
 		m.waiting = append(m.waiting, Sealed{e.Ref.Checkpoint})

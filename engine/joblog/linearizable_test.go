@@ -59,7 +59,6 @@ func TestRulesAreNeeded(t *testing.T) {
 type asked struct {
 	kind       string // claim, append, read
 	generation id.Generation
-	nonce      uint64
 }
 
 type answered struct {

@@ -72,7 +72,7 @@ func Decode(p id.Position, object []byte) (Entry, error) {
 		return e, err
 	}
 	if err := json.Unmarshal(document, &e); err != nil {
-		return e, fmt.Errorf("%s: %w: %v", Key(p), ErrCorrupt, err)
+		return e, fmt.Errorf("%s: %w: %w", Key(p), ErrCorrupt, err)
 	}
 	if e.Position != p {
 		return e, fmt.Errorf("%s: %w: it says position %d", Key(p), ErrCorrupt, e.Position)

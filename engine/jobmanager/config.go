@@ -130,8 +130,10 @@ const (
 	Stopped          // for good: Reason, or Err when something is wrong
 )
 
-var eventNames = [...]string{"waiting for slots", "standing by", "claimed", "restored", "running", "checkpoint completed",
-	"checkpoint confirmed", "checkpoint failed", "restarting", "superseded", "loss", "savepoint sealed", "ended", "stopped"}
+var eventNames = [...]string{
+	"waiting for slots", "standing by", "claimed", "restored", "running", "checkpoint completed",
+	"checkpoint confirmed", "checkpoint failed", "restarting", "superseded", "loss", "savepoint sealed", "ended", "stopped",
+}
 
 func (k EventKind) String() string { return eventNames[k] }
 

@@ -103,7 +103,7 @@ func (r *generation) execute(e checkpoint.Effect) {
 		r.tell(func(j *JobManager) { j.broadcast(r, m) })
 	case checkpoint.AppendSavepoint:
 		r.append(joblog.Entry{Kind: joblog.Savepoint, Checkpoint: e.Checkpoint}, func() {
-			r.step(checkpoint.SavepointAppended{Checkpoint: e.Checkpoint})
+			r.step(checkpoint.SavepointAppended(e))
 		})
 	case checkpoint.Seal:
 		r.seal(e.Ref)
@@ -142,8 +142,10 @@ func (r *generation) persist(m checkpoint.Manifest) {
 		panic(err) // plain data always encodes
 	}
 	object := joblog.Seal(document)
-	ref := joblog.CheckpointRef{Checkpoint: m.Checkpoint, Generation: m.Generation, Manifest: ManifestKey(m.Generation, m.Checkpoint),
-		CRC: crc32.Checksum(object, castagnoli), Savepoint: m.Savepoint, Final: m.Final}
+	ref := joblog.CheckpointRef{
+		Checkpoint: m.Checkpoint, Generation: m.Generation, Manifest: ManifestKey(m.Generation, m.Checkpoint),
+		CRC: crc32.Checksum(object, castagnoli), Savepoint: m.Savepoint, Final: m.Final,
+	}
 	f := r.flight(m.Checkpoint)
 	f.positions, f.bytes = positions(m), int64(len(object))
 	for _, s := range m.Subtasks {
@@ -162,8 +164,10 @@ func (r *generation) complete(e checkpoint.AppendCompleted) {
 		r.hook(hook.K7Completed, n)
 		f := r.flight(n)
 		f.tokens = len(e.Tokens)
-		r.event(Event{Kind: CheckpointCompleted, Checkpoint: n, Duration: r.p.Now().Sub(f.triggered), Bytes: f.bytes, Tokens: f.tokens,
-			Open: r.coord.Open(), Positions: f.positions})
+		r.event(Event{
+			Kind: CheckpointCompleted, Checkpoint: n, Duration: r.p.Now().Sub(f.triggered), Bytes: f.bytes, Tokens: f.tokens,
+			Open: r.coord.Open(), Positions: f.positions,
+		})
 		r.step(checkpoint.CompletedAppended{Checkpoint: n})
 	})
 }
@@ -191,8 +195,10 @@ func (r *generation) confirmed(n id.Checkpoint) {
 	r.drop(n)
 	r.tell(func(j *JobManager) { j.restarts = 0 })
 	r.step(checkpoint.ConfirmedAppended{Checkpoint: n})
-	r.event(Event{Kind: CheckpointConfirmed, Checkpoint: n, Duration: r.p.Now().Sub(f.triggered), Bytes: f.bytes, Tokens: f.tokens,
-		Open: r.coord.Open(), Positions: f.positions})
+	r.event(Event{
+		Kind: CheckpointConfirmed, Checkpoint: n, Duration: r.p.Now().Sub(f.triggered), Bytes: f.bytes, Tokens: f.tokens,
+		Open: r.coord.Open(), Positions: f.positions,
+	})
 	if r.cfg.Mirror != nil {
 		r.cfg.Mirror(r.loop, n, f.positions)
 	}

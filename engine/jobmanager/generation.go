@@ -108,7 +108,7 @@ func (r *generation) halt(err error) {
 	r.halting = true
 	r.log.Read(func(tail *joblog.Entry, readErr error) {
 		if readErr == nil && tail != nil && tail.State.Generation > r.number {
-			r.broken(fmt.Errorf("%w: generation %d, found after %v", joblog.ErrSuperseded, tail.State.Generation, err))
+			r.broken(fmt.Errorf("%w: generation %d, found after %w", joblog.ErrSuperseded, tail.State.Generation, err))
 			return
 		}
 		r.finish(Event{Kind: Stopped, Err: err})
@@ -166,8 +166,10 @@ func (r *generation) append(e joblog.Entry, then func()) {
 func (r *generation) decide() {
 	r.committer = &plain{r: r}
 	if r.cfg.NewCommitter != nil {
-		r.committer = r.cfg.NewCommitter(CommitterContext{Process: r.p, Loop: r.loop, Job: r.state.Job, Generation: r.number,
-			Plan: r.plan, AcceptLoss: r.cfg.AcceptLoss})
+		r.committer = r.cfg.NewCommitter(CommitterContext{
+			Process: r.p, Loop: r.loop, Job: r.state.Job, Generation: r.number,
+			Plan: r.plan, AcceptLoss: r.cfg.AcceptLoss,
+		})
 	}
 	in := operator.RestoreInput{Generation: r.number, State: r.state, AcceptLoss: r.cfg.AcceptLoss}
 	r.committer.Restore(in, r, r.decided)

@@ -70,7 +70,7 @@ func readManifest(ref joblog.CheckpointRef, object []byte) (checkpoint.Manifest,
 		return m, err
 	}
 	if err := json.Unmarshal(document, &m); err != nil {
-		return m, fmt.Errorf("%s: %w: %v", ref.Manifest, joblog.ErrCorrupt, err)
+		return m, fmt.Errorf("%s: %w: %w", ref.Manifest, joblog.ErrCorrupt, err)
 	}
 	if m.Checkpoint != ref.Checkpoint || m.Generation != ref.Generation {
 		return m, fmt.Errorf("%s: %w: it is checkpoint %d of generation %d", ref.Manifest, joblog.ErrCorrupt, m.Checkpoint, m.Generation)
@@ -209,8 +209,10 @@ func assign(all []wire.Assignment, v id.Vertex, parallelism int32, splits []oper
 // deploy hands the tasks to the TaskManagers and makes the coordinator, whose first fact is that all of them run.
 func (r *generation) deploy(assigned []wire.Assignment) {
 	plan := r.plan
-	place := checkpoint.Place{Job: r.state.Job, Generation: r.number, Graph: shape(r.cfg.Job), Parallelism: plan.Parallelism(),
-		Subtasks: r.subtasks, Highest: r.state.Highest, Confirmed: r.state.Confirmed, Retained: r.state.Retained}
+	place := checkpoint.Place{
+		Job: r.state.Job, Generation: r.number, Graph: shape(r.cfg.Job), Parallelism: plan.Parallelism(),
+		Subtasks: r.subtasks, Highest: r.state.Highest, Confirmed: r.state.Confirmed, Retained: r.state.Retained,
+	}
 	for _, s := range r.subtasks {
 		if plan.IsSource(s.Vertex) {
 			place.Sources = append(place.Sources, s)
@@ -220,8 +222,10 @@ func (r *generation) deploy(assigned []wire.Assignment) {
 	for _, stop := range r.asks {
 		r.step(checkpoint.SavepointAsked{Stop: stop})
 	}
-	d := wire.Deploy{Generation: r.number, Job: r.state.Job, Checkpoint: r.restored.Checkpoint, Parallelism: plan.Parallelism(),
-		Graph: r.cfg.Job.Fingerprint(), Subtasks: assigned, States: states(r.restored)}
+	d := wire.Deploy{
+		Generation: r.number, Job: r.state.Job, Checkpoint: r.restored.Checkpoint, Parallelism: plan.Parallelism(),
+		Graph: r.cfg.Job.Fingerprint(), Subtasks: assigned, States: states(r.restored),
+	}
 	r.tell(func(j *JobManager) { j.deploy(r, d) })
 }
 

@@ -91,7 +91,8 @@ func (b *bench) jm(name string, standby bool) *sim.Node {
 }
 
 func (b *bench) jmConfig(name string, standby bool) jobmanager.Config {
-	c := jobmanager.Config{Job: b.job, Parallelism: graph.Parallelism{Default: b.width}, Standby: standby, Check: true,
+	c := jobmanager.Config{
+		Job: b.job, Parallelism: graph.Parallelism{Default: b.width}, Standby: standby, Check: true,
 		NewCommitter: func(c jobmanager.CommitterContext) operator.Committer { return &fakeCommitter{b: b, loop: c.Loop} },
 		Checkpoint:   checkpoint.Config{Interval: time.Second, Timeout: 3 * time.Second, Retain: 2},
 		OnEvent:      func(e jobmanager.Event) { b.events = append(b.events, told{name, e}) },
@@ -105,9 +106,11 @@ func (b *bench) jmConfig(name string, standby bool) jobmanager.Config {
 // tm adds a TaskManager that registers with these JobManagers.
 func (b *bench) tm(name string, jms ...env.Addr) *sim.Node {
 	return b.w.NewNode(name, func(p *proc.Process) {
-		taskmanager.New(p, taskmanager.Config{Job: b.job, Parallelism: graph.Parallelism{Default: b.width}, JobManagers: jms, Slots: 1,
+		taskmanager.New(p, taskmanager.Config{
+			Job: b.job, Parallelism: graph.Parallelism{Default: b.width}, JobManagers: jms, Slots: 1,
 			Start: b.start, CancelTimeout: 10 * time.Second,
-			Fatal: func(op id.Operator, err error) { b.fatal = append(b.fatal, fmt.Errorf("%s: %w", op, err)) }})
+			Fatal: func(op id.Operator, err error) { b.fatal = append(b.fatal, fmt.Errorf("%s: %w", op, err)) },
+		})
 	})
 }
 
@@ -269,10 +272,13 @@ func (f *fakeTask) Trigger(n id.Checkpoint, _ task.BarrierKind) {
 		for i := range f.positions {
 			f.positions[i].Position += 10
 		}
-		f.tokens = append(f.tokens, token.Token{Sink: "out", Subtask: f.spec.Subtask.Index, Checkpoint: n, Generation: f.spec.Generation,
-			TransactionalID: fmt.Sprintf("g%d.%d.%d", f.spec.Generation, f.spec.Subtask.Index, n)})
+		f.tokens = append(f.tokens, token.Token{
+			Sink: "out", Subtask: f.spec.Subtask.Index, Checkpoint: n, Generation: f.spec.Generation,
+			TransactionalID: fmt.Sprintf("g%d.%d.%d", f.spec.Generation, f.spec.Subtask.Index, n),
+		})
 		state := checkpoint.SubtaskState{Tokens: slices.Clone(f.tokens), Operators: []checkpoint.OperatorState{
-			{Operator: "source", Positions: slices.Clone(f.positions)}, {Operator: "out", Plain: []byte{byte(n)}}}}
+			{Operator: "source", Positions: slices.Clone(f.positions)}, {Operator: "out", Plain: []byte{byte(n)}},
+		}}
 		f.loop.After(20*time.Millisecond, func() { f.host.Acked(f.spec.Subtask, n, state) })
 	})
 }

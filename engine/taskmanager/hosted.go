@@ -240,8 +240,10 @@ func (h *hosted) Committed(s id.Subtask, n id.Checkpoint, results []operator.Com
 
 // Failed implements task.Host.
 func (h *hosted) Failed(s id.Subtask, by id.Operator, at task.Origin, reason string) {
-	h.relay(&wire.Failed{Generation: h.generation, Subtask: s, Operator: by,
-		Origin: wire.Origin{Source: at.Source, Partition: at.Partition, Offset: at.Offset}, Reason: reason})
+	h.relay(&wire.Failed{
+		Generation: h.generation, Subtask: s, Operator: by,
+		Origin: wire.Origin{Source: at.Source, Partition: at.Partition, Offset: at.Offset}, Reason: reason,
+	})
 	h.t.loop.Post(h.gone)
 }
 

@@ -120,9 +120,11 @@ func (b *bench) want(jm, want string) {
 }
 
 func (b *bench) deploy(g id.Generation) wire.Message {
-	return &wire.Deploy{Generation: g, Job: "fake-1", Parallelism: []int32{1}, Graph: b.job.Fingerprint(), Places: []env.Addr{"tm1"},
+	return &wire.Deploy{
+		Generation: g, Job: "fake-1", Parallelism: []int32{1}, Graph: b.job.Fingerprint(), Places: []env.Addr{"tm1"},
 		Subtasks: []wire.Assignment{{Subtask: id.Subtask{}, Splits: []operator.Split{{Topic: "t", Position: 7}}}},
-		States:   []checkpoint.SubtaskState{{Operators: []checkpoint.OperatorState{{Operator: "out", Plain: []byte{1}}, {Operator: "other", Plain: []byte{2}}}}}}
+		States:   []checkpoint.SubtaskState{{Operators: []checkpoint.OperatorState{{Operator: "out", Plain: []byte{1}}, {Operator: "other", Plain: []byte{2}}}}},
+	}
 }
 
 // fake is a task that notes what it is told.
@@ -192,8 +194,10 @@ func TestOlderGenerationIsRefused(t *testing.T) {
 	b.took("jm2")
 	b.tell("jm1", b.deploy(5))
 	b.took("jm1")
-	for _, m := range []wire.Message{b.deploy(4), &wire.Beat{Generation: 4, Active: true}, &wire.Trigger{Generation: 4, Checkpoint: 9},
-		&wire.Notice{Generation: 4, Checkpoint: 9}, &wire.Freed{Generation: 4, Checkpoint: 9}, &wire.Cancel{Generation: 4}} {
+	for _, m := range []wire.Message{
+		b.deploy(4), &wire.Beat{Generation: 4, Active: true}, &wire.Trigger{Generation: 4, Checkpoint: 9},
+		&wire.Notice{Generation: 4, Checkpoint: 9}, &wire.Freed{Generation: 4, Checkpoint: 9}, &wire.Cancel{Generation: 4},
+	} {
 		b.tell("jm2", m)
 		b.want("jm2", "Outdated")
 	}

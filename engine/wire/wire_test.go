@@ -153,10 +153,15 @@ func sample() Message {
 	w := int64(-5)
 	return &Ack{Generation: 7, Subtask: id.Subtask{Vertex: 1, Index: 2}, Checkpoint: 42, State: checkpoint.SubtaskState{
 		Vertex: 1, Index: 2,
-		Operators: []checkpoint.OperatorState{{Operator: "enrich", Positions: []checkpoint.Position{{Topic: "in", Partition: 3, Position: 1_000_517, Stop: -1}},
-			Keyed: []checkpoint.Handle{{Key: "checkpoints/g7/42/v1-2-enrich", Bytes: 9, CRC: 1}}, Plain: []byte{}, Watermark: &w}},
-		Tokens: []token.Token{{Sink: "out", Checkpoint: 42, TransactionalID: "onefold.j.out.g7.2.0", ProducerID: 9, ProducerEpoch: 1,
-			Lane: token.Lane{Partition: 32, Value: 41, Metadata: "m"}, Ranges: []token.Range{{Topic: "t", First: 1, Last: 2, Count: 2}}}}}}
+		Operators: []checkpoint.OperatorState{{
+			Operator: "enrich", Positions: []checkpoint.Position{{Topic: "in", Partition: 3, Position: 1_000_517, Stop: -1}},
+			Keyed: []checkpoint.Handle{{Key: "checkpoints/g7/42/v1-2-enrich", Bytes: 9, CRC: 1}}, Plain: []byte{}, Watermark: &w,
+		}},
+		Tokens: []token.Token{{
+			Sink: "out", Checkpoint: 42, TransactionalID: "onefold.j.out.g7.2.0", ProducerID: 9, ProducerEpoch: 1,
+			Lane: token.Lane{Partition: 32, Value: 41, Metadata: "m"}, Ranges: []token.Range{{Topic: "t", First: 1, Last: 2, Count: 2}},
+		}},
+	}}
 }
 
 // The bytes of a message are a format: two versions of the engine may meet.
@@ -167,8 +172,10 @@ func TestBytesStay(t *testing.T) {
 	}{
 		{&Register{TaskManager: env.Addr("tm1"), Nonce: 5, Slots: 2, Followed: 3}, "\x00\x00\x00\t\xba\\/\xaa\x01\x00\x03tm1\x05\x04\x03"},
 		{&Beat{Generation: 300, Active: true}, "\x00\x00\x00\x05-\x82\xfc\x9b\x01\n\xac\x02\x01"},
-		{&Committed{Generation: 1, Checkpoint: 2, Results: []operator.CommitResult{{State: operator.Refused}}},
-			"\x00\x00\x00\x180\xf4\xe3\xd6\x01\x06\x01\x00\x00\x02\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00"},
+		{
+			&Committed{Generation: 1, Checkpoint: 2, Results: []operator.CommitResult{{State: operator.Refused}}},
+			"\x00\x00\x00\x180\xf4\xe3\xd6\x01\x06\x01\x00\x00\x02\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00",
+		},
 	} {
 		if got := string(Encode(c.m)); got != c.want {
 			t.Errorf("%T: %q", c.m, got)
