@@ -88,7 +88,7 @@ func verify(prev *Entry, e Entry) error {
 	}
 	want, err := before.Fold(e)
 	if err != nil {
-		return fmt.Errorf("%s: %w: %v", Key(e.Position), ErrCorrupt, err)
+		return fmt.Errorf("%s: %w: %w", Key(e.Position), ErrCorrupt, err)
 	}
 	if !equal(want, e.State) {
 		return fmt.Errorf("%s: %w: its state is not the fold of the log", Key(e.Position), ErrCorrupt)
