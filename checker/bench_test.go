@@ -16,8 +16,10 @@ func payments(n int) *History {
 		key[0] = byte(k)
 		o := next[p]
 		next[p]++
-		h.Records = append(h.Records, Record{Topic: in, Partition: p, Offset: o, ProducerID: -1,
-			Event: Event{Key: h.Key(key[:]), Number: int64(i), Values: Values{int64(i)}}})
+		h.Records = append(h.Records, Record{
+			Topic: in, Partition: p, Offset: o, ProducerID: -1,
+			Event: Event{Key: h.Key(key[:]), Number: int64(i), Values: Values{int64(i)}},
+		})
 		totals[k] += int64(i)
 		e := Event{Key: h.Key(key[:]), Number: -1, Values: Values{totals[k]}}
 		h.Source(&e, Source{in, Numbered, int64(i)})

@@ -10,8 +10,10 @@ import (
 
 // options of a judge command: complete, at-least-once, at-most-once, running, no-epochs, max-unstable=N, restarts=N.
 func optionsOf(d *datadriven.TestData) Options {
-	o := Options{Complete: d.HasArg("complete"), AtLeastOnce: d.HasArg("at-least-once"), AtMostOnce: d.HasArg("at-most-once"),
-		Running: d.HasArg("running"), NoEpochs: d.HasArg("no-epochs")}
+	o := Options{
+		Complete: d.HasArg("complete"), AtLeastOnce: d.HasArg("at-least-once"), AtMostOnce: d.HasArg("at-most-once"),
+		Running: d.HasArg("running"), NoEpochs: d.HasArg("no-epochs"),
+	}
 	if d.HasArg("without-named") { // a loss is always named, too
 		o.Without = []string{"losses-named"}
 	}

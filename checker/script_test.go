@@ -170,8 +170,10 @@ func (s *script) line(text string) {
 	case "log":
 		kind, _ := lookup(logKindNames, w.args[1])
 		result, _ := lookup(logResultNames, w.args[3])
-		h.JobLog = append(h.JobLog, LogOperation{int(s.num(w.opts["client"])), s.num(w.opts["call"]), s.num(w.opts["return"]), LogKind(kind),
-			uint64(s.num(w.args[2])), uint64(s.num(w.opts["nonce"])), LogResult(result)})
+		h.JobLog = append(h.JobLog, LogOperation{
+			int(s.num(w.opts["client"])), s.num(w.opts["call"]), s.num(w.opts["return"]), LogKind(kind),
+			uint64(s.num(w.args[2])), uint64(s.num(w.opts["nonce"])), LogResult(result),
+		})
 	case "txn":
 		kind, ok := lookup(txnKindNames, w.args[1])
 		result, ok2 := lookup(txnResultNames, w.args[2])
@@ -231,9 +233,7 @@ func (s *script) claim(w words) {
 // complete adds what a script leaves out.
 func (s *script) complete() {
 	h := s.h
-	for _, r := range s.auto {
-		h.Reads = append(h.Reads, r)
-	}
+	h.Reads = append(h.Reads, s.auto...)
 	for t := range h.Topics {
 		for p := range h.Topics[t].Partitions {
 			if !s.placed[[2]int32{int32(t), p}] {

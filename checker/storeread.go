@@ -134,12 +134,16 @@ func (h *History) take(l *line) error {
 		h.Effects = append(h.Effects, Effect{r.source(l.Effect.Source), l.Effect.Name})
 	case l.Log != nil:
 		o := l.Log
-		h.JobLog = append(h.JobLog, LogOperation{o.Client, o.Call, o.Return, LogKind(r.name("call", logKindNames, o.Kind)), o.Position, o.Nonce,
-			LogResult(r.name("result", logResultNames, o.Result))})
+		h.JobLog = append(h.JobLog, LogOperation{
+			o.Client, o.Call, o.Return, LogKind(r.name("call", logKindNames, o.Kind)), o.Position, o.Nonce,
+			LogResult(r.name("result", logResultNames, o.Result)),
+		})
 	case l.Transaction != nil:
 		o := l.Transaction
-		h.TxnLog = append(h.TxnLog, TransactionOperation{o.Client, o.Call, o.Return, o.ID, TransactionKind(r.name("call", txnKindNames, o.Kind)),
-			o.Producer, o.Epoch, TransactionResult(r.name("result", txnResultNames, o.Result))})
+		h.TxnLog = append(h.TxnLog, TransactionOperation{
+			o.Client, o.Call, o.Return, o.ID, TransactionKind(r.name("call", txnKindNames, o.Kind)),
+			o.Producer, o.Epoch, TransactionResult(r.name("result", txnResultNames, o.Result)),
+		})
 	default:
 		return errors.New("an object with none of the keys of a history")
 	}

@@ -135,7 +135,7 @@ type claimedSpan struct {
 func (h *History) claimLine(c *Claim) *claimLine {
 	l := &claimLine{Kind: claimKindNames[c.Kind], Generation: c.Generation, Checkpoint: c.Checkpoint, At: c.At, Reason: c.Reason}
 	for _, p := range c.Positions {
-		l.Positions = append(l.Positions, h.sourceText(Source{p.Topic, p.Partition, p.Offset}))
+		l.Positions = append(l.Positions, h.sourceText(Source(p)))
 	}
 	for _, t := range c.Transactions {
 		l.Transactions = append(l.Transactions, claimedTxn{t.Sink, t.Subtask, t.ProducerID, t.ProducerEpoch, t.State})

@@ -29,13 +29,17 @@ const (
 	verdictCount
 )
 
-var verdictNames = [verdictCount]string{"CLEAN", "DUP", "GAP", "ABORTED-READ", "TORN", "REORDER", "STATE", "LATE-DROP", "STALL",
-	"CRASHLOOP", "EFFECT-DUP", "LOUD-LOSS", "INVARIANT", "NONDETERMINISTIC", "REFUSED", "VACUOUS"}
+var verdictNames = [verdictCount]string{
+	"CLEAN", "DUP", "GAP", "ABORTED-READ", "TORN", "REORDER", "STATE", "LATE-DROP", "STALL",
+	"CRASHLOOP", "EFFECT-DUP", "LOUD-LOSS", "INVARIANT", "NONDETERMINISTIC", "REFUSED", "VACUOUS",
+}
 
 // severity orders verdicts, the most severe first: silent damage, then damage in view, then runs that ended badly, then
 // runs that prove nothing.
-var severity = [verdictCount]Verdict{Gap, Dup, AbortedRead, Torn, State, Reorder, EffectDup, Invariant, LateDrop, LoudLoss,
-	CrashLoop, Stall, Nondeterministic, Refused, Vacuous, Clean}
+var severity = [verdictCount]Verdict{
+	Gap, Dup, AbortedRead, Torn, State, Reorder, EffectDup, Invariant, LateDrop, LoudLoss,
+	CrashLoop, Stall, Nondeterministic, Refused, Vacuous, Clean,
+}
 
 func (v Verdict) String() string {
 	if v < verdictCount {

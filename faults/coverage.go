@@ -11,8 +11,13 @@ type Cell struct {
 
 // Impossible lists the cells that no plan can strike, with the reason.
 var Impossible = []Cell{
-	{SlowOperatorFault, 17, noTask}, {SlowOperatorFault, 18, noTask}, {SlowOperatorFault, 19, noTask}, {SlowOperatorFault, 20, noTask},
-	{SlowOperatorFault, 21, noTask}, {SlowOperatorFault, 22, noTask}, {SlowOperatorFault, 23, noTask},
+	{SlowOperatorFault, 17, noTask},
+	{SlowOperatorFault, 18, noTask},
+	{SlowOperatorFault, 19, noTask},
+	{SlowOperatorFault, 20, noTask},
+	{SlowOperatorFault, 21, noTask},
+	{SlowOperatorFault, 22, noTask},
+	{SlowOperatorFault, 23, noTask},
 }
 
 const noTask = "no task runs before the writers of the new generation open"

@@ -119,8 +119,10 @@ func Parse(text string) (Plan, error) {
 }
 
 // headers are the header lines, by first word, as an example shows them.
-var headers = map[string]string{"onefold": "onefold plan 1", "scenario": "scenario NAME", "seed": "seed N", "world": "world KEY=VALUE ...",
-	"engine": "engine NAME", "expect": "expect VERDICT ..."}
+var headers = map[string]string{
+	"onefold": "onefold plan 1", "scenario": "scenario NAME", "seed": "seed N", "world": "world KEY=VALUE ...",
+	"engine": "engine NAME", "expect": "expect VERDICT ...",
+}
 
 func (p *Plan) parseLine(l *line, seen map[string]bool) error {
 	first, _ := l.take("")

@@ -82,9 +82,11 @@ func anyTrigger(t *rapid.T) Trigger {
 	if rapid.Bool().Draw(t, "timed") {
 		return Trigger{At: time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "at"))}
 	}
-	tr := Trigger{OnHook: true, Hook: Hook(rapid.IntRange(0, int(HookCount)-1).Draw(t, "hook")),
+	tr := Trigger{
+		OnHook: true, Hook: Hook(rapid.IntRange(0, int(HookCount)-1).Draw(t, "hook")),
 		Checkpoint: rapid.Uint64Range(0, 50).Draw(t, "checkpoint"), Generation: rapid.Uint64Range(0, 50).Draw(t, "generation"),
-		Nth: rapid.SampledFrom([]int{0, 2, 3}).Draw(t, "nth")}
+		Nth: rapid.SampledFrom([]int{0, 2, 3}).Draw(t, "nth"),
+	}
 	if tr.HasSubtask = rapid.Bool().Draw(t, "of subtask"); tr.HasSubtask {
 		tr.Vertex, tr.Subtask = rapid.Int32Range(0, 9).Draw(t, "vertex"), rapid.Int32Range(0, 9).Draw(t, "subtask")
 	}
@@ -170,9 +172,11 @@ func TestHooksAreNamedAsInTheEngine(t *testing.T) {
 			t.Errorf("hook %d is %s here, %s in the engine", h, h, hook.Point(h))
 		}
 	}
-	for h, want := range map[Hook]hook.Point{hookK0: hook.K0BarrierInjected, hookK14: hook.K14Confirmed, hookC1: hook.C1ConfirmAsked,
+	for h, want := range map[Hook]hook.Point{
+		hookK0: hook.K0BarrierInjected, hookK14: hook.K14Confirmed, hookC1: hook.C1ConfirmAsked,
 		hookK7: hook.K7Completed, hookK9: hook.K9EndTxnSent, hookC2: hook.C2RepairSent, hookR3: hook.R3TokenDecided,
-		hookR0: hook.R0Claimed, hookR4: hook.R4SalvageEndTxnSent, hookR5: hook.R5Confirmed, hookR6: hook.R6Fenced, hookR7: hook.R7WritersOpen} { // order irrelevant: each is compared alone
+		hookR0: hook.R0Claimed, hookR4: hook.R4SalvageEndTxnSent, hookR5: hook.R5Confirmed, hookR6: hook.R6Fenced, hookR7: hook.R7WritersOpen,
+	} { // order irrelevant: each is compared alone
 		if hook.Point(h) != want {
 			t.Errorf("%s is not %s", h, want)
 		}

@@ -56,9 +56,11 @@ type PartitionName struct {
 }
 
 // Requests are Kafka's names of the requests whose loss, delay and repetition a swarm draws.
-var Requests = []string{"EndTxn", "Produce", "TxnOffsetCommit", "InitProducerId", "AddOffsetsToTxn", "AddPartitionsToTxn", "Fetch",
+var Requests = []string{
+	"EndTxn", "Produce", "TxnOffsetCommit", "InitProducerId", "AddOffsetsToTxn", "AddPartitionsToTxn", "Fetch",
 	"ListOffsets", "Metadata", "FindCoordinator", "OffsetFetch", "OffsetCommit", "DescribeProducers", "DescribeTransactions",
-	"ListTransactions", "WriteTxnMarkers"}
+	"ListTransactions", "WriteTxnMarkers",
+}
 
 // Swarm expands a seed into a plan: which kinds are on, how many faults there are, where and when each strikes. Of four
 // seeds in a row one is a crash with a second fault before the next checkpoint completes, two tour the table of faults and
@@ -72,8 +74,10 @@ func Swarm(draw Draw, params Params) Plan {
 		s.Requests = Requests
 	}
 	s.switchOn()
-	p := Plan{Scenario: s.Scenario, Seed: s.Seed, World: append([]Setting(nil), s.World...), Engine: s.Engine,
-		Expect: append([]string(nil), s.Expect...)}
+	p := Plan{
+		Scenario: s.Scenario, Seed: s.Seed, World: append([]Setting(nil), s.World...), Engine: s.Engine,
+		Expect: append([]string(nil), s.Expect...),
+	}
 	if p.Engine == "" {
 		p.Engine = "sound"
 	}

@@ -17,8 +17,10 @@ func mixed(seed uint64) Draw {
 }
 
 func params(seed uint64) Params {
-	return Params{Scenario: "payments", Seed: seed, Nodes: newFake().Nodes(), Partitions: []PartitionName{{"totals", 0}, {"totals", 1}},
-		Burn: 40 * time.Second, Checkpoints: 20, TransactionTimeout: 20 * time.Second}
+	return Params{
+		Scenario: "payments", Seed: seed, Nodes: newFake().Nodes(), Partitions: []PartitionName{{"totals", 0}, {"totals", 1}},
+		Burn: 40 * time.Second, Checkpoints: 20, TransactionTimeout: 20 * time.Second,
+	}
 }
 
 // A campaign that is large enough to be judged must have planned every cell several times, or an empty one says nothing.

@@ -68,9 +68,11 @@ const (
 	opCount
 )
 
-var opNames = [opCount]string{"crash", "restart", "pause", "resume", "cut", "join", "slow-link", "slow-node", "lose-request",
+var opNames = [opCount]string{
+	"crash", "restart", "pause", "resume", "cut", "join", "slow-link", "slow-node", "lose-request",
 	"lose-reply", "late-reply", "repeat-request", "blob-slow", "blob-fail-before", "blob-fail-after", "blob-calm", "jump-clock",
-	"move-coordinator", "move-leader", "drop-leader", "elect-leader", "calm"}
+	"move-coordinator", "move-leader", "drop-leader", "elect-leader", "calm",
+}
 
 func (o Op) String() string { return opNames[o] }
 

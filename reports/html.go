@@ -49,8 +49,10 @@ type view struct {
 
 // WriteHTML writes one page that needs nothing else.
 func (c *Campaign) WriteHTML(w io.Writer) error {
-	v := view{Campaign: c, Hooks: hookColumns(), SeedCount: grouped(c.Seeds), Records: grouped(c.Compared.Records), Epochs: grouped(c.Compared.Epochs),
-		TxnCount: grouped(c.Compared.Transactions), FailureCount: plural(len(c.Failures), "failure"), ProbeCount: len(c.Probes), Last: c.From + uint64(max(0, c.Seeds-1)), Ratio: ratio(c.VirtualSeconds, c.Seconds)}
+	v := view{
+		Campaign: c, Hooks: hookColumns(), SeedCount: grouped(c.Seeds), Records: grouped(c.Compared.Records), Epochs: grouped(c.Compared.Epochs),
+		TxnCount: grouped(c.Compared.Transactions), FailureCount: plural(len(c.Failures), "failure"), ProbeCount: len(c.Probes), Last: c.From + uint64(max(0, c.Seeds-1)), Ratio: ratio(c.VirtualSeconds, c.Seconds),
+	}
 	if c.CleanBound > 0 {
 		v.Bound = percent(c.CleanBound)
 	}

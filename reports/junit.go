@@ -45,8 +45,10 @@ func (c *Campaign) WriteJUnit(w io.Writer) error {
 	class := "onefold." + strings.ReplaceAll(c.Scenario, " ", "+")
 	s.Cases = append(s.Cases, junitCase{Class: class, Name: fmt.Sprintf("%d seeds without a failure", c.Seeds-len(c.Failures)), Time: s.Time})
 	for _, f := range c.Failures {
-		s.Cases = append(s.Cases, junitCase{Class: "onefold." + f.Scenario, Name: fmt.Sprintf("seed %d", f.Seed), Time: "0",
-			Failure: &junitFailure{f.Verdict, f.Detail, "\n" + f.Command + "\n\n" + f.Plan}})
+		s.Cases = append(s.Cases, junitCase{
+			Class: "onefold." + f.Scenario, Name: fmt.Sprintf("seed %d", f.Seed), Time: "0",
+			Failure: &junitFailure{f.Verdict, f.Detail, "\n" + f.Command + "\n\n" + f.Plan},
+		})
 	}
 	reached := junitCase{Class: class, Name: "reached what it must", Time: "0"}
 	if len(c.Vacuous) > 0 {

@@ -13,8 +13,10 @@ func Merge(all []*Campaign) *Campaign {
 	if len(all) == 1 {
 		return all[0]
 	}
-	m := &Campaign{Verdicts: map[string]int{}, Coverage: map[string]map[string]int{}, HitNothing: map[string]int{}, NeverFired: map[string]int{},
-		Requests: map[string]map[string]int{}, Impossible: map[string]string{}, Probes: map[string]int{}}
+	m := &Campaign{
+		Verdicts: map[string]int{}, Coverage: map[string]map[string]int{}, HitNothing: map[string]int{}, NeverFired: map[string]int{},
+		Requests: map[string]map[string]int{}, Impossible: map[string]string{}, Probes: map[string]int{},
+	}
 	hash := fnv.New64a()
 	var names []string
 	var entries uint64

@@ -73,7 +73,9 @@ func sampleReport() checker.Report {
 type everything struct{}
 
 func (everything) Decode(*checker.History, int16, []byte, []byte, *checker.Event) error { return nil }
-func (everything) Wants(*checker.History, int16, *checker.Record) bool                  { return true }
+
+func (everything) Wants(*checker.History, int16, *checker.Record) bool { return true }
+
 func (everything) Fold(*checker.History, int16, *checker.Values, []*checker.Record, *checker.Event) (checker.Values, bool) {
 	return checker.Values{}, false
 }
@@ -114,11 +116,13 @@ func sampleCampaign(t *testing.T) *Campaign {
 	cov.Add(faults.Plan{Faults: all}, outs)
 	f := sampleRun(t).Failure()
 	f.Folder = "reports/out/payments-4242-GAP"
-	c := &Campaign{Scenario: "payments", Engine: "sound", From: 1, Seeds: 10000, Verdicts: map[string]int{"CLEAN": 9997, "GAP": 1, "STALL": 2},
+	c := &Campaign{
+		Scenario: "payments", Engine: "sound", From: 1, Seeds: 10000, Verdicts: map[string]int{"CLEAN": 9997, "GAP": 1, "STALL": 2},
 		EntriesPerSeed: 180412, Compared: checker.Compared{Records: 59_981_022, Epochs: 281_332, Transactions: 844_120, Operations: 1_210_003},
 		Probes:   map[string]int{"sink: id pool grew": 312, "sink: salvage done": 0, "task: channel blocked with records behind it": 9988},
 		Vacuous:  []string{"probe never reached: sink: salvage done"},
-		Failures: []Failure{f}, TraceHash: "0f8e1bb2c94d7731", Build: build}
+		Failures: []Failure{f}, TraceHash: "0f8e1bb2c94d7731", Build: build,
+	}
 	c.Cover(&cov)
 	c.Finish(512300*time.Millisecond, 167*time.Hour)
 	return c

@@ -48,8 +48,10 @@ type FaultOutcome struct {
 
 // NewRun puts together what a plan, its outcomes and the checker's report say.
 func NewRun(p faults.Plan, out []faults.Outcome, r checker.Report) *Run {
-	n := &Run{Scenario: p.Scenario, Seed: p.Seed, Engine: p.Engine, Verdict: r.Verdict.String(), Signature: r.Signature(), Findings: r.Findings,
-		Compared: r.Compared, Plan: p.String()}
+	n := &Run{
+		Scenario: p.Scenario, Seed: p.Seed, Engine: p.Engine, Verdict: r.Verdict.String(), Signature: r.Signature(), Findings: r.Findings,
+		Compared: r.Compared, Plan: p.String(),
+	}
 	if n.Findings == nil {
 		n.Findings = []Finding{}
 	}
