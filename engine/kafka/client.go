@@ -63,6 +63,7 @@ type Client struct {
 	feat    features
 	buffers buffers
 	stamps  stamps
+	calls   []*call // free
 	closed  bool
 }
 

@@ -38,7 +38,7 @@ func (f *Fetcher) pump() {
 	if f.closed || f.err != nil || len(f.parts) == 0 {
 		return
 	}
-	var asks []fetchAsk
+	asks := f.asks[:0]
 	full := false
 	f.turn++
 	for i := range f.parts {
@@ -67,13 +67,14 @@ func (f *Fetcher) pump() {
 	for _, a := range asks {
 		f.fetch(a, full)
 	}
+	clear(asks)
+	f.asks = asks
 }
 
 // fetchAsk is one request under construction: the partitions of one leader.
 type fetchAsk struct {
-	node   int32
-	parts  []*fetchPart
-	epochs []int32
+	node  int32
+	parts []*fetchPart
 }
 
 // addAsk adds a partition to the request to its leader. One that must be asked for alone has it for itself.
@@ -83,11 +84,13 @@ func addAsk(asks []fetchAsk, node, epoch int32, p *fetchPart) []fetchAsk {
 			continue
 		}
 		if !asks[i].parts[0].solo && !p.solo {
-			asks[i].parts, asks[i].epochs = append(asks[i].parts, p), append(asks[i].epochs, epoch)
+			p.epoch = epoch
+			asks[i].parts = append(asks[i].parts, p)
 		}
 		return asks
 	}
-	return append(asks, fetchAsk{node, []*fetchPart{p}, []int32{epoch}})
+	p.epoch = epoch
+	return append(asks, fetchAsk{node, []*fetchPart{p}})
 }
 
 // sameTopic fails the fetcher when a topic was deleted and created again: its offsets mean other records now.
@@ -112,16 +115,17 @@ func (f *Fetcher) fetch(a fetchAsk, full bool) {
 	share := max(f.cfg.MaxBytes/int32(2*len(a.parts)), 1)
 	req := newFetch(f.cfg.Isolation, int32(wait/time.Millisecond), f.cfg.MaxBytes)
 	for i, p := range a.parts {
-		p.busy = true
+		p.busy, p.got = true, false
 		at := slices.IndexFunc(req.Topics, func(t kmsg.FetchRequestTopic) bool { return t.Topic == p.tp.Topic })
 		if at < 0 {
 			t := kmsg.NewFetchRequestTopic()
 			t.Topic = p.tp.Topic
+			t.Partitions = make([]kmsg.FetchRequestTopicPartition, 0, len(a.parts)-i)
 			at = len(req.Topics)
 			req.Topics = append(req.Topics, t)
 		}
 		t := &req.Topics[at]
-		t.Partitions = append(t.Partitions, fetchPartition(p.tp.Partition, a.epochs[i], p.next, p.most(share)))
+		t.Partitions = append(t.Partitions, fetchPartition(p.tp.Partition, p.epoch, p.next, p.most(share)))
 	}
 	if err := f.client.pin(req, fetchVersion); err != nil {
 		f.fail(err)
@@ -161,20 +165,19 @@ func (p *fetchPart) most(share int32) int32 {
 
 // take keeps what came and wakes the reader.
 func (f *Fetcher) take(a fetchAsk, resp *kmsg.FetchResponse) {
-	got := make([]bool, len(a.parts))
 	for ti := range resp.Topics {
 		t := &resp.Topics[ti]
 		for pi := range t.Partitions {
 			tp := id.TopicPartition{Topic: t.Topic, Partition: t.Partitions[pi].Partition}
 			at := slices.IndexFunc(a.parts, func(p *fetchPart) bool { return p.tp == tp })
-			if at >= 0 && !got[at] {
-				got[at] = true
+			if at >= 0 && !a.parts[at].got {
+				a.parts[at].got = true
 				f.takePart(a.parts[at], &t.Partitions[pi], resp.ThrottleMillis > 0)
 			}
 		}
 	}
-	for i, p := range a.parts {
-		if !got[i] {
+	for _, p := range a.parts {
+		if !p.got {
 			f.hold(p, UnknownServerError, nil)
 		}
 	}

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/onefold/onefold/engine/id"
@@ -41,6 +42,7 @@ type Fetcher struct {
 	current *fetchPart       // within a batch, or nil
 	it      Batches          // over the batch of current
 	record  operator.Record
+	asks    []fetchAsk // space of pump
 	waiting bool
 	posted  bool
 	closed  bool
@@ -60,10 +62,12 @@ type fetchPart struct {
 	bytes   int
 	max     int32 // to ask for; more than usual after a batch that was larger
 	usual   int32
-	busy    bool // in an outstanding fetch
-	held    bool // waits for a timer
-	solo    bool // must be asked for alone, to learn whether there is nothing below the stop
-	lost    bool // its position is outside the log; decided when chunks are used up
+	busy    bool  // in an outstanding fetch
+	epoch   int32 // of its leader, in that fetch
+	got     bool  // that fetch has answered for it
+	held    bool  // waits for a timer
+	solo    bool  // must be asked for alone, to learn whether there is nothing below the stop
+	lost    bool  // its position is outside the log; decided when chunks are used up
 	try     int
 	missing time.Duration // for how long the cluster has said that it does not exist
 }
@@ -257,8 +261,7 @@ func (f *Fetcher) pass(p *fetchPart) {
 	p.bytes -= len(ch.rest) - len(f.it.rest)
 	ch.rest = f.it.rest
 	if len(ch.rest) == 0 {
-		p.chunks[0] = chunk{}
-		p.chunks = p.chunks[1:]
+		p.chunks = slices.Delete(p.chunks, 0, 1)
 	}
 	f.stop(p)
 }

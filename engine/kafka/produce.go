@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/onefold/onefold/engine/broker"
+	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/id"
 )
 
@@ -102,7 +103,7 @@ func addSend(sends []produceSend, node int32, o *outPart) []produceSend {
 func (p *Producer) send(s produceSend) {
 	req := kmsg.NewPtrProduceRequest()
 	if p.who.TransactionalID != "" {
-		req.TransactionID = kmsg.StringPtr(p.who.TransactionalID)
+		req.TransactionID = &p.who.TransactionalID
 	}
 	req.Acks, req.TimeoutMillis = -1, int32(p.client.cfg.RequestTimeout/time.Millisecond)
 	o := one{req: req, version: p.who.produceVersion(), exact: p.who.produceVersion() >= 12}
@@ -110,11 +111,13 @@ func (p *Producer) send(s produceSend) {
 		p.fail(err)
 		return
 	}
-	batches := make([]*outBatch, len(s.parts))
+	k := &produceCall{p: p, node: s.node, parts: s.parts}
+	k.batches = k.space[:0]
 	for i, o := range s.parts {
 		o.inFlight = true
-		batches[i] = o.sealed[0]
-		batches[i].sending++
+		b := o.sealed[0]
+		b.sending++
+		k.batches = append(k.batches, b)
 		at := slices.IndexFunc(req.Topics, func(t kmsg.ProduceRequestTopic) bool { return t.Topic == o.tp.Topic })
 		if at < 0 {
 			t := kmsg.NewProduceRequestTopic()
@@ -124,54 +127,63 @@ func (p *Producer) send(s produceSend) {
 			req.Topics = append(req.Topics, t)
 		}
 		part := kmsg.NewProduceRequestTopicPartition()
-		part.Partition, part.Records = o.tp.Partition, batches[i].buf
+		part.Partition, part.Records = o.tp.Partition, b.buf
 		req.Topics[at].Partitions = append(req.Topics[at].Partitions, part)
 	}
-	// The bytes belong to the port until it answers, which may be after the request was given up.
-	release := func() {
-		for _, b := range batches {
-			b.sending--
-			p.recycle(b)
-		}
-	}
-	p.client.sendProduce(s.node, req, release, func(r kmsg.Response, err error) {
-		if p.closed {
-			return
-		}
-		for i, o := range s.parts {
-			o.inFlight = false
-			if err != nil {
-				p.hold(o, OK, err)
-				continue
-			}
-			p.answer(o, batches[i], r.(*kmsg.ProduceResponse))
-		}
-		if slices.ContainsFunc(s.parts, (*outPart).sendable) {
-			p.schedule()
-		}
-	})
+	k.timer = p.client.cfg.Loop.After(2*p.client.cfg.RequestTimeout, k.expired)
+	p.client.ports[broker.Produce].Send(s.node, req, k.answered)
 }
 
-// sendProduce is send with a call of release when the port is done with the request.
-func (c *Client) sendProduce(node int32, req *kmsg.ProduceRequest, release func(), done func(kmsg.Response, error)) {
-	answered := false
-	timer := c.cfg.Loop.After(2*c.cfg.RequestTimeout, func() {
-		if !answered && !c.closed {
-			answered = true
-			done(nil, fmt.Errorf("Produce to node %d: %w", node, ErrTimeout))
+// produceCall is a request under way.
+type produceCall struct {
+	p       *Producer
+	node    int32
+	over    bool
+	timer   env.Timer
+	parts   []*outPart
+	batches []*outBatch // of parts
+	space   [4]*outBatch
+}
+
+func (k *produceCall) expired() {
+	if !k.over && !k.p.client.closed {
+		k.over = true
+		k.done(nil, fmt.Errorf("Produce to node %d: %w", k.node, ErrTimeout))
+	}
+}
+
+func (k *produceCall) answered(r kmsg.Response, err error) {
+	if k.p.client.closed {
+		return
+	}
+	if !k.over {
+		k.over = true
+		k.timer.Stop()
+		k.done(r, err)
+	}
+	// The bytes belonged to the port until now, which may be after the request was given up.
+	for _, b := range k.batches {
+		b.sending--
+		k.p.recycle(b)
+	}
+}
+
+func (k *produceCall) done(r kmsg.Response, err error) {
+	p := k.p
+	if p.closed {
+		return
+	}
+	for i, o := range k.parts {
+		o.inFlight = false
+		if err != nil {
+			p.hold(o, OK, err)
+			continue
 		}
-	})
-	c.ports[broker.Produce].Send(node, req, func(r kmsg.Response, err error) {
-		if c.closed {
-			return
-		}
-		if !answered {
-			answered = true
-			timer.Stop()
-			done(r, err)
-		}
-		release()
-	})
+		p.answer(o, k.batches[i], r.(*kmsg.ProduceResponse))
+	}
+	if slices.ContainsFunc(k.parts, (*outPart).sendable) {
+		p.schedule()
+	}
 }
 
 // answer takes what the leader says about one batch.
@@ -221,8 +233,7 @@ func (p *Producer) ack(o *outPart, b *outBatch, base, appendTime int64) {
 		o.acked.CRC = b.plainCRC
 	}
 	o.try = 0
-	o.sealed[0] = nil
-	o.sealed = o.sealed[1:]
+	o.sealed = slices.Delete(o.sealed, 0, 1)
 	b.done = true
 	p.recycle(b)
 	p.pending--

@@ -20,24 +20,58 @@ const kindBackoff = env.KindKafka + 1
 // send sends a request whose version is set. Its outcome is unknown after RequestTimeout and extra; a later answer is
 // dropped.
 func (c *Client) send(class broker.Class, node int32, req kmsg.Request, extra time.Duration, done func(kmsg.Response, error)) {
-	answered := false
-	timer := c.cfg.Loop.After(c.cfg.RequestTimeout+extra, func() {
-		if !answered && !c.closed {
-			answered = true
-			done(nil, fmt.Errorf("%s to node %d: %w", kmsg.NameForKey(req.Key()), node, ErrTimeout))
-		}
-	})
-	c.ports[class].Send(node, req, func(resp kmsg.Response, err error) {
-		if answered || c.closed {
-			return
-		}
-		answered = true
-		timer.Stop()
-		if err != nil {
-			err = fmt.Errorf("%s to node %d: %w", kmsg.NameForKey(req.Key()), node, err)
-		}
-		done(resp, err)
-	})
+	k := c.newCall()
+	k.key, k.node, k.done = req.Key(), node, done
+	k.timer = c.cfg.Loop.After(c.cfg.RequestTimeout+extra, k.expire)
+	c.ports[class].Send(node, req, k.answer)
+}
+
+// call is a request under way. It is used again when it was answered.
+type call struct {
+	c      *Client
+	key    int16
+	node   int32
+	timer  env.Timer
+	done   func(kmsg.Response, error) // nil once it was called
+	expire func()
+	answer func(kmsg.Response, error)
+}
+
+func (c *Client) newCall() *call {
+	if n := len(c.calls); n > 0 {
+		k := c.calls[n-1]
+		c.calls = c.calls[:n-1]
+		return k
+	}
+	k := &call{c: c}
+	k.expire, k.answer = k.expired, k.answered
+	return k
+}
+
+func (k *call) expired() {
+	if done := k.done; done != nil && !k.c.closed {
+		k.done = nil
+		done(nil, fmt.Errorf("%s to node %d: %w", kmsg.NameForKey(k.key), k.node, ErrTimeout))
+	}
+}
+
+func (k *call) answered(resp kmsg.Response, err error) {
+	c, done := k.c, k.done
+	if c.closed {
+		return
+	}
+	if done == nil {
+		c.calls = append(c.calls, k) // too late
+		return
+	}
+	if err != nil {
+		err = fmt.Errorf("%s to node %d: %w", kmsg.NameForKey(k.key), k.node, err)
+	}
+	k.done = nil
+	if k.timer.Stop() { // else expired may still be called
+		c.calls = append(c.calls, k)
+	}
+	done(resp, err)
 }
 
 // sendBoth is send for two frames in one write.

@@ -83,7 +83,7 @@ func (c *client) begin(req kmsg.Request) *Operation {
 	if !c.c.cfg.Record {
 		return nil
 	}
-	o := &Operation{Client: c.number, Call: c.c.w.Now(), Return: never, Result: OperationUnknown}
+	o := Operation{Client: c.number, Call: c.c.w.Now(), Return: never, Result: OperationUnknown}
 	switch r := req.(type) {
 	case *kmsg.InitProducerIDRequest:
 		if r.TransactionalID == nil {
@@ -115,8 +115,10 @@ func (c *client) begin(req kmsg.Request) *Operation {
 		return nil
 	}
 	// What is never answered stays unknown.
-	c.c.ops.list = append(c.c.ops.list, o)
-	return o
+	kept := new(Operation)
+	*kept = o
+	c.c.ops.list = append(c.c.ops.list, kept)
+	return kept
 }
 
 // endOperation takes the answer into the record.
