@@ -65,6 +65,9 @@ func start(t *testing.T, args ...string) *child {
 		}
 		if t.Failed() {
 			t.Logf("%v (%s):\n%s", args, c.log, c.tail(40))
+			if dir := os.Getenv("ONEFOLD_TEST_LOGS"); dir != "" { // whole logs, for whoever looks into a failure
+				_ = os.WriteFile(filepath.Join(dir, filepath.Base(c.log)), []byte(c.text()), 0o666)
+			}
 		}
 	})
 	return c

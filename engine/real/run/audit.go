@@ -20,7 +20,7 @@ const (
 // budget is how long a transaction may have to stay open: from the first record of its epoch, over failed checkpoints and a
 // restart, to its commit. The sink with the shortest timeout is the one that binds.
 func (c Config) budget(sinks []sink.Spec) sink.Budget {
-	k := c.Checkpoint
+	k := c.Checkpoint.WithDefaults()
 	b := sink.Budget{
 		Interval: k.Interval, LongestCheckpoint: k.Timeout, ToleratedFailures: int32(k.Tolerated), Pause: k.Pause,
 		FailureDetection: c.HeartbeatTimeout, Rescheduling: backoffTime, Restore: restoreTime, CommitRetries: commitTime,

@@ -30,12 +30,13 @@ type Config struct {
 
 	Checkpoint       checkpoint.Config
 	HeartbeatTimeout time.Duration // default 5 s
+	CancelTimeout    time.Duration // how long user functions have to react when the job restarts or stops; default 30 s
 	RestartLimit     int           // restarts in a row; default: without limit
 
 	Restore    string // key of a savepoint's seal
 	Rewind     bool
 	AcceptLoss bool
-	Standby    bool
+	Standby    bool // Run waits until nobody runs the job
 
 	// MirrorGroup is a consumer group that is told the positions of each confirmed checkpoint, for lag tools.
 	MirrorGroup string
@@ -75,7 +76,6 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	c.Checkpoint = c.Checkpoint.WithDefaults()
 	return c, nil
 }
 

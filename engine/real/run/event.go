@@ -30,9 +30,7 @@ func (r *Running) event(e jobmanager.Event) {
 	case jobmanager.Ended:
 		r.finish(Outcome{Ending: Ended, Checkpoint: e.Checkpoint})
 	case jobmanager.Superseded:
-		if !r.cfg.Standby {
-			r.finish(Outcome{Ending: Superseded, Err: e.Err})
-		}
+		r.finish(Outcome{Ending: Superseded, Err: e.Err})
 	case jobmanager.LossReported:
 		if !r.cfg.AcceptLoss {
 			r.finish(Outcome{Ending: Loss, Loss: e.Loss, Err: e.Err, Checkpoint: e.Checkpoint})

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -55,13 +56,31 @@ func (x *Flags) main(build func(Options) *graph.Job, debugLog bool) (int, error)
 		return 2, err
 	}
 	c.Job, c.Log = build(o), NewLog(os.Stderr, debugLog)
-	r, err := Start(c)
+	outcome, err := RunWithSignals(c, func(*Running) {})
 	if err != nil {
 		return 2, err
 	}
-	outcome := r.WaitWithSignals()
 	fmt.Fprintln(os.Stderr, outcome)
 	return outcome.ExitCode(), nil
+}
+
+// RunWithSignals is Run for a program: SIGTERM and SIGINT stop the job with a savepoint, a second one at once. started is called
+// when the job runs, for a standby after it has taken over.
+func RunWithSignals(c Config, started func(*Running)) (Outcome, error) {
+	wait := func(r *Running) Outcome {
+		started(r)
+		return r.WaitWithSignals()
+	}
+	if c.Standby {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+		defer stop()
+		return RunStandby(ctx, c, wait)
+	}
+	r, err := Start(c)
+	if err != nil {
+		return Outcome{Ending: Failed, Err: err}, err
+	}
+	return wait(r), nil
 }
 
 // WaitWithSignals is Wait for a program: SIGTERM and SIGINT stop the job with a savepoint, a second one at once.

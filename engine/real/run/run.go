@@ -131,13 +131,13 @@ func (r *Running) start(plan *graph.Plan, sinks []sink.Spec, store *fsblob.Direc
 		p := start(env.Addr(fmt.Sprintf("taskmanager-%d", i+1)))
 		taskmanager.New(p.Process, taskmanager.Config{
 			Job: c.Job, Parallelism: graph.Parallelism{Default: c.Parallelism}, JobManagers: []env.Addr{manager},
-			Slots: c.slots(plan), HeartbeatTimeout: c.HeartbeatTimeout, Fatal: r.fatal,
+			Slots: c.slots(plan), HeartbeatInterval: c.HeartbeatTimeout / 5, HeartbeatTimeout: c.HeartbeatTimeout, CancelTimeout: c.CancelTimeout, Fatal: r.fatal,
 		})
 	}
 	p := start(manager)
 	cfg := jobmanager.Config{
 		Job: c.Job, Parallelism: graph.Parallelism{Default: c.Parallelism}, Checkpoint: c.Checkpoint,
-		HeartbeatTimeout: c.HeartbeatTimeout, RestartLimit: c.RestartLimit, Standby: c.Standby,
+		HeartbeatInterval: c.HeartbeatTimeout / 5, HeartbeatTimeout: c.HeartbeatTimeout, RestartLimit: c.RestartLimit,
 		RestoreFrom: blob.Key(c.Restore), Rewind: c.Rewind, AcceptLoss: c.AcceptLoss, OnEvent: r.event,
 	}
 	if len(sinks) > 0 {
@@ -174,18 +174,24 @@ func (r *Running) Probes(fn func(name string, n int64)) { r.probes.Each(fn) }
 
 // Run runs a job to its end. When ctx is done the job is stopped with a savepoint.
 func Run(ctx context.Context, c Config) (Outcome, error) {
+	wait := func(r *Running) Outcome {
+		go func() {
+			select {
+			case <-ctx.Done():
+				r.Stop()
+			case <-r.over:
+			}
+		}()
+		return r.Wait()
+	}
+	if c.Standby {
+		return RunStandby(ctx, c, wait)
+	}
 	r, err := Start(c)
 	if err != nil {
 		return Outcome{Ending: Failed, Err: err}, err
 	}
-	go func() {
-		select {
-		case <-ctx.Done():
-			r.Stop()
-		case <-r.over:
-		}
-	}()
-	return r.Wait(), nil
+	return wait(r), nil
 }
 
 // finish notes the first ending; later ones follow from it.

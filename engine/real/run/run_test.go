@@ -20,6 +20,7 @@ import (
 	"github.com/onefold/onefold/engine/graph"
 	"github.com/onefold/onefold/engine/jobmanager"
 	"github.com/onefold/onefold/engine/operator"
+	"github.com/onefold/onefold/engine/real/embedded"
 	"github.com/onefold/onefold/engine/real/kafkatest"
 	"github.com/onefold/onefold/engine/real/run"
 	"github.com/onefold/onefold/scenarios/jobs/copy"
@@ -40,7 +41,17 @@ type bed struct {
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
-	b := &bed{t: t, brokers: kafkatest.Brokers(t), state: t.TempDir()}
+	b := &bed{t: t, state: t.TempDir()}
+	if kafkatest.Which() == kafkatest.Kfake {
+		k, err := embedded.Start(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(k.Close)
+		b.brokers = []string{k.Address}
+	} else {
+		b.brokers = kafkatest.Brokers(t)
+	}
 	mark := fmt.Sprint(time.Now().UnixNano())
 	b.in, b.out = "in-"+mark, "out-"+mark
 	cl := b.client()
