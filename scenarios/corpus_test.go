@@ -31,6 +31,7 @@ var reaches = map[string][]string{
 	"dropped-marker-then-crash":         {"simbroker: marker dropped", "sink: repair of a dropped marker"},
 	"fraud-golden":                      {"simbroker: open transaction fenced"},
 	"jobmanagers-cut-off":               {"taskmanager: no JobManager heard, tasks stopped"},
+	"older-epoch-times-out-first":       {"simbroker: transaction timed out", "sink: salvage done"},
 	"produce-reply-lost-at-barrier":     {"simbroker: duplicate batch recognised"},
 	"salvage-cut-short":                 {"sink: salvage cut short and repeated", "sink: salvage done"},
 	"salvage-reply-lost":                {"sink: salvage done", "sink: EndTxn repeated after a lost reply"},

@@ -98,8 +98,11 @@ func (w *World) run() {
 	w.stages.begin()
 	w.Nemesis.Arm()
 	w.Sim.Run(env.Instant(w.Shape.Burn))
+	for until := w.Nemesis.BurnUntil(w.Shape.Burn); time.Duration(w.Sim.Now()) < until && w.Sim.Failure() == nil; until = w.Nemesis.BurnUntil(w.Shape.Burn) {
+		w.Sim.Run(env.Instant(until)) // a commit that is held back is let go when its time has come, not before
+	}
 	w.heal()
-	limit := env.Instant(w.Shape.Burn + w.bound())
+	limit := w.Sim.Now().Add(w.bound())
 	for w.Sim.Now() < limit && w.Sim.Failure() == nil {
 		if w.waitsFor() == "" {
 			break

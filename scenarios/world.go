@@ -234,6 +234,15 @@ func (w *World) event(node string, e jobmanager.Event) {
 		return
 	}
 	switch e.Kind {
+	case jobmanager.Restarting:
+		if w.healed { // before, restarts are the faults' doing
+			c := checker.Claim{Kind: checker.Restarted, Generation: uint64(e.Generation), At: int64(w.Sim.Now()), Reason: e.Reason}
+			if state, ok := w.newest(); ok && state.Completed != nil {
+				c.Checkpoint = uint64(state.Completed.Checkpoint)
+			}
+			w.readLog()
+			w.History.Claims = append(w.History.Claims, c)
+		}
 	case jobmanager.LossReported:
 		w.lost = true
 	case jobmanager.Ended, jobmanager.Stopped:

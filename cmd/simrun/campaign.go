@@ -62,7 +62,7 @@ func (a *app) campaigns(cmd *cobra.Command, all []scenarios.Scenario, f campaign
 	for _, s := range all {
 		p := &progress{a: a, scenario: s.Name}
 		sum, err := campaign.Run(cmd.Context(), campaign.Config{
-			Scenario: s, Engine: f.engine, Seeds: f.seeds, From: f.from, For: f.limit / time.Duration(len(all)), Workers: f.workers, Fast: f.fast,
+			Scenario: s, Engine: f.engine, Seeds: f.seeds, From: f.from, For: f.limit / time.Duration(len(all)), Workers: f.workers, Fast: f.fast, Corpus: true,
 			Progress: p.show,
 		})
 		p.end()

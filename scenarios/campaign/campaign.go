@@ -27,6 +27,8 @@ type Config struct {
 	For      time.Duration // stop handing out seeds after so long; 0: all seeds
 	Workers  int           // 0: one per core
 	Fast     bool
+	// Corpus: the kept plans of the scenario are run first.
+	Corpus bool
 	// StopAt ends the campaign at the first seed with one of these verdicts, if not empty: that is how a control is caught.
 	StopAt []checker.Verdict
 	// Progress is told after every run, from any worker, one call at a time.
@@ -58,6 +60,7 @@ type Summary struct {
 	Seeds     int
 	Verdicts  map[checker.Verdict]int
 	Failures  []Failure // by seed
+	Kept      int       // plans of the corpus that were run first
 	Compared  checker.Compared
 	Coverage  faults.Coverage
 	Probes    []int // how often each was reached, by index
@@ -82,6 +85,13 @@ func Run(ctx context.Context, c Config) (*Summary, error) {
 		c.Workers = runtime.GOMAXPROCS(0)
 	}
 	t := &tally{c: c, begin: time.Now(), verdicts: map[checker.Verdict]int{}}
+	if c.Corpus && (c.Engine == "" || c.Engine == "sound") {
+		for _, k := range scenarios.Corpus() {
+			if k.Plan.Scenario == c.Scenario.Name {
+				t.kept = append(t.kept, k)
+			}
+		}
+	}
 	var wg sync.WaitGroup
 	for range c.Workers {
 		wg.Go(func() { t.work(ctx) })
@@ -95,6 +105,7 @@ func Run(ctx context.Context, c Config) (*Summary, error) {
 
 type tally struct {
 	c     Config
+	kept  []scenarios.CorpusPlan
 	begin time.Time
 	next  atomic.Int64
 	stop  atomic.Bool
@@ -113,16 +124,24 @@ func (t *tally) work(ctx context.Context) {
 			return
 		}
 		i := int(t.next.Add(1)) - 1
-		if t.c.Seeds > 0 && i >= t.c.Seeds {
+		if t.c.Seeds > 0 && i >= t.c.Seeds+len(t.kept) {
 			return
 		}
-		plan, err := scenarios.PlanOf(t.c.Scenario, t.c.From+uint64(i), t.c.Engine)
+		plan, err := t.plan(i)
 		var r *scenarios.Result
 		if err == nil {
 			r, err = scenarios.Run(plan, scenarios.Options{Fast: t.c.Fast})
 		}
 		t.add(i, r, err)
 	}
+}
+
+// plan is the i-th of the campaign: those of the corpus, then the seeds.
+func (t *tally) plan(i int) (faults.Plan, error) {
+	if i < len(t.kept) {
+		return t.kept[i].Plan, nil
+	}
+	return scenarios.PlanOf(t.c.Scenario, t.c.From+uint64(i-len(t.kept)), t.c.Engine)
 }
 
 func (t *tally) add(i int, r *scenarios.Result, err error) {
@@ -138,8 +157,10 @@ func (t *tally) add(i int, r *scenarios.Result, err error) {
 	}
 	r.World = nil // its memory is not needed any more
 	t.runs[i] = one{result: r, done: true}
-	t.done++
-	t.verdicts[r.Report.Verdict]++
+	if i >= len(t.kept) {
+		t.done++
+		t.verdicts[r.Report.Verdict]++
+	}
 	if r.Wrong {
 		t.failures++
 	}
@@ -161,12 +182,27 @@ func (t *tally) summary(ctx context.Context) *Summary {
 	s := &Summary{Scenario: t.c.Scenario.Name, Engine: t.c.Engine, From: t.c.From, Verdicts: t.verdicts,
 		Elapsed: time.Since(t.begin), Probes: make([]int, probe.Count()), Cancelled: ctx.Err() != nil}
 	for i := range t.runs {
-		if !t.runs[i].done {
-			continue
+		switch r := t.runs[i]; {
+		case !r.done:
+		case i < len(t.kept):
+			s.keep(t.kept[i], r.result)
+		default:
+			s.fold(t.c.From+uint64(i-len(t.kept)), r.result)
 		}
-		s.fold(t.c.From+uint64(i), t.runs[i].result)
 	}
 	return s
+}
+
+// keep notes a plan of the corpus, which counts as no seed: only what goes wrong is told.
+func (s *Summary) keep(k scenarios.CorpusPlan, r *scenarios.Result) {
+	s.Kept++
+	for _, p := range r.Probes {
+		s.Probes[p]++
+	}
+	if r.Wrong {
+		s.Failures = append(s.Failures, Failure{Seed: r.Plan.Seed, Plan: r.Plan, Report: r.Report, Events: r.Events,
+			Command: "simrun repro scenarios/testdata/" + k.Name + ".plan"})
+	}
 }
 
 func (s *Summary) fold(seed uint64, r *scenarios.Result) {
