@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -157,6 +158,9 @@ func Completions(s joblog.State) []Completion {
 // decide decides all checkpoints. A loss that is not accepted stops the confirming, not the deciding: everything that can
 // be made visible is, so that exactly what is reported is missing.
 func (r *restore) decide(groups []Completion, found []Finding) error {
+	if gave, err := r.giveWay(found); err != nil || gave {
+		return cmp.Or(err, errAgain)
+	}
 	groups = r.p.Rules.Decide(groups)
 	findings := make([][]Finding, len(groups))
 	for i, g := range groups {
