@@ -23,7 +23,6 @@ var reaches = map[string][]string{
 	"completed-crash-commit-lost":       {"sink: EndTxn repeated after a lost reply"},
 	"coordinator-dies-at-prepare":       {"simbroker: decided transaction driven again by another coordinator"},
 	"coordinator-moves-at-first-marker": {"simbroker: decided transaction driven again by another coordinator"},
-	"coordinator-moves-at-last-marker":  {"simbroker: decided transaction driven again by another coordinator"},
 	"crash-in-repair":                   {"simbroker: marker dropped", "sink: repair of a dropped marker"},
 	"crash-in-salvage":                  {"sink: resolve said aborted", "simbroker: transaction timed out", "sink: resolve said committed"},
 	"cut-from-brokers":                  {"sink: token of an expired checkpoint committed later"},
