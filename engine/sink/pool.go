@@ -4,13 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/invariant"
 	"github.com/onefold/onefold/engine/kafka"
-	"github.com/onefold/onefold/engine/operator"
-	"github.com/onefold/onefold/engine/probe"
 	"github.com/onefold/onefold/engine/token"
 )
 
@@ -72,78 +69,10 @@ type Pool struct {
 	barriers  []barrier     // not yet answered, oldest first
 	queue     []token.Token // commits asked for, oldest first; the first one is under way when sending
 	sending   bool
+	refused   *token.Token // a commit that was refused: none behind it is sent any more
 	confirmed id.Checkpoint
 	failed    bool
 }
-
-// Facts of the pool.
-type (
-	// PoolStarted begins; carried tokens are undecided ones of older generations.
-	PoolStarted struct{ Carried []token.Token }
-	// IDReady tells that an id was initialised and its lane read.
-	IDReady struct {
-		Number   int32
-		Identity kafka.Identity
-		Lane     token.Lane
-		LaneAtMs int64
-	}
-	// Wanted tells that a record waits for a transaction.
-	Wanted struct{ NowMs int64 }
-	// BarrierReached ends an epoch.
-	BarrierReached struct {
-		Checkpoint id.Checkpoint
-		NowMs      int64
-	}
-	// EpochSealed tells that marker and flush of a slot are done.
-	EpochSealed struct {
-		Number int32
-		Ranges []token.Range
-	}
-	// CommitAsked asks for the commit of a token.
-	CommitAsked struct{ Token token.Token }
-	// CommitEnded tells what EndTxn answered in the end.
-	CommitEnded struct{ Result operator.CommitResult }
-	// CheckpointFreed tells that a checkpoint is confirmed.
-	CheckpointFreed struct{ Checkpoint id.Checkpoint }
-	// PoolBroken tells that a record, a marker or an initialisation failed for good.
-	PoolBroken struct{ Reason string }
-)
-
-// Effects of the pool.
-type (
-	// PrepareID reads the lane, seeds it where its value is missing or old, and initialises the id.
-	PrepareID struct {
-		Number    int32
-		ID        string
-		Partition int32
-	}
-	// BeginTransaction makes a producer for the slot's identity. It is local.
-	BeginTransaction struct {
-		Number   int32
-		Identity kafka.Identity
-	}
-	// SealEpoch writes the marker, then flushes.
-	SealEpoch struct {
-		Number     int32
-		Identity   kafka.Identity
-		Checkpoint id.Checkpoint
-		Partition  int32
-		Metadata   string
-	}
-	// SnapshotTokens answers a barrier.
-	SnapshotTokens struct {
-		Checkpoint id.Checkpoint
-		Tokens     []token.Token
-	}
-	// SendCommit sends EndTxn until its outcome is known.
-	SendCommit struct{ Token token.Token }
-	// ReportCommit reports what is known of a commit.
-	ReportCommit struct{ Result operator.CommitResult }
-	// ReachedInPool reaches a probe.
-	ReachedInPool struct{ Probe probe.Probe }
-	// FailTask fails the task.
-	FailTask struct{ Reason string }
-)
 
 // NewPool makes a pool. Its first fact is PoolStarted.
 func NewPool(cfg PoolConfig) *Pool {
@@ -324,143 +253,4 @@ func (p *Pool) undecided(n id.Checkpoint) []token.Token {
 	}
 	slices.SortStableFunc(list, OldestFirst)
 	return list
-}
-
-func (p *Pool) asked(t token.Token) bool {
-	return slices.ContainsFunc(p.queue, func(q token.Token) bool { return Same(q, t) })
-}
-
-// holding is the slot that holds a token; -1 for one of an older generation.
-func (p *Pool) holding(t token.Token) int32 {
-	for i := range p.slots {
-		if s := &p.slots[i]; s.token.Checkpoint > 0 && Same(s.token, t) {
-			return int32(i)
-		}
-	}
-	return -1
-}
-
-func (p *Pool) commitAsked(t token.Token) []any {
-	n := p.holding(t)
-	if t.Checkpoint <= p.confirmed || n >= 0 && p.slots[n].state == SlotCommitted {
-		return []any{ReportCommit{operator.CommitResult{Token: t, State: operator.Committed}}}
-	}
-	p.carried = slices.DeleteFunc(p.carried, func(c token.Token) bool { return Same(c, t) })
-	if p.asked(t) {
-		return nil
-	}
-	if n >= 0 {
-		p.slots[n].state = SlotCommitting
-	}
-	// The first one is under way and stays first.
-	at := 0
-	if p.sending {
-		at = 1
-	}
-	for at < len(p.queue) && OldestFirst(p.queue[at], t) <= 0 {
-		at++
-	}
-	p.queue = slices.Insert(p.queue, at, t)
-	return p.send()
-}
-
-func (p *Pool) send() []any {
-	if p.sending || len(p.queue) == 0 {
-		return nil
-	}
-	p.sending = true
-	return []any{SendCommit{p.queue[0]}}
-}
-
-func (p *Pool) commitEnded(r operator.CommitResult) []any {
-	if !p.sending || !Same(p.queue[0], r.Token) {
-		return nil // confirmed in the meantime
-	}
-	p.queue, p.sending = p.queue[1:], false
-	out := []any{ReportCommit{r}}
-	if n := p.holding(r.Token); n >= 0 && r.State == operator.Committed {
-		p.slots[n].state = SlotCommitted
-		if p.cfg.Rules.Reusable(true, false) {
-			out = append(out, p.prepare(n))
-		}
-	}
-	return append(out, p.send()...)
-}
-
-func (p *Pool) freed(n id.Checkpoint) []any {
-	p.confirmed = max(p.confirmed, n)
-	var out []any
-	before := len(p.queue)
-	p.queue = slices.DeleteFunc(p.queue, func(t token.Token) bool { return t.Checkpoint <= n })
-	if before != len(p.queue) {
-		p.sending = false
-		out = append(out, p.send()...)
-	}
-	p.carried = slices.DeleteFunc(p.carried, func(t token.Token) bool { return t.Checkpoint <= n })
-	for i := range p.slots {
-		s := &p.slots[i]
-		if s.token.Checkpoint == 0 || s.token.Checkpoint > n || s.state < SlotPrepared || !p.cfg.Rules.Reusable(true, true) {
-			continue
-		}
-		out = append(out, p.prepare(int32(i)))
-	}
-	return out
-}
-
-func (p *Pool) fail(reason string) []any {
-	p.failed = true
-	return []any{FailTask{reason}}
-}
-
-// OldestFirst orders tokens for committing: by checkpoint, sink, subtask, lane number.
-func OldestFirst(a, b token.Token) int {
-	switch {
-	case a.Checkpoint != b.Checkpoint:
-		return compare(a.Checkpoint, b.Checkpoint)
-	case a.Sink != b.Sink:
-		return strings.Compare(string(a.Sink), string(b.Sink))
-	case a.Subtask != b.Subtask:
-		return compare(a.Subtask, b.Subtask)
-	case a.Number != b.Number:
-		return compare(a.Number, b.Number)
-	}
-	return strings.Compare(a.TransactionalID, b.TransactionalID)
-}
-
-func compare[T ~int32 | ~uint64](a, b T) int {
-	if a < b {
-		return -1
-	}
-	if a > b {
-		return 1
-	}
-	return 0
-}
-
-// Same reports whether two tokens name the same transaction.
-func Same(a, b token.Token) bool {
-	return a.TransactionalID == b.TransactionalID && a.ProducerID == b.ProducerID && a.ProducerEpoch == b.ProducerEpoch && a.Checkpoint == b.Checkpoint
-}
-
-// markerMetadata names the transaction that a marker stands for. The time in it only tells when the lane will expire.
-func markerMetadata(job id.Job, i kafka.Identity, nowMs int64) string {
-	return fmt.Sprintf("%s %s %d %d at=%d", job, i.TransactionalID, i.ProducerID, i.ProducerEpoch, nowMs)
-}
-
-// seedMetadata is the metadata of a lane's seed. It names the generation, so a zombie's seed is never taken for ours.
-func seedMetadata(job id.Job, g id.Generation, nowMs int64) string {
-	return fmt.Sprintf("%s seed g%d at=%d", job, g, nowMs)
-}
-
-// laneAge is how old a lane's value is; a value without a time counts as old.
-func laneAge(metadata string, nowMs int64) time.Duration {
-	i := strings.Index(metadata, " at=")
-	if i < 0 {
-		return time.Duration(1<<63 - 1)
-	}
-	var at int64
-	if _, err := fmt.Sscanf(metadata[i:], " at=%d", &at); err != nil {
-		return time.Duration(1<<63 - 1)
-	}
-	return time.Duration(max(0, nowMs-at)) * time.Millisecond
 }
