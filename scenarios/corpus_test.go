@@ -37,6 +37,7 @@ var reaches = map[string][]string{
 	"slow-operator-blocks":              {"task: channel blocked with records behind it"},
 	"standby-takes-over":                {"jobmanager: standby took over"},
 	"timeout-after-completed":           {"simbroker: transaction timed out", "sink: second witness used", "sink: salvage done"},
+	"younger-commit-held-back":          {"simbroker: transaction timed out", "sink: salvage done"},
 	"zombie-in-restore":                 {"jobmanager: displaced by a newer generation"},
 	"zombie-jobmanager":                 {"joblog: claim lost", "jobmanager: displaced by a newer generation"},
 	"zombie-jobmanager-completed":       {"joblog: claim lost", "jobmanager: displaced by a newer generation"},
