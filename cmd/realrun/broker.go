@@ -33,7 +33,7 @@ func newBroker(c *console) *cobra.Command {
 				return err
 			}
 			c.say("Kafka at %s, data in %s; stop it with SIGTERM or Ctrl-C", b.Address, data)
-			c.say("next: realrun generate payments --records 100000 --brokers %s", b.Address)
+			c.say("next: %s generate payments --records 100000 --brokers %s", me(), b.Address)
 			<-ctx.Done()
 			return nil
 		},

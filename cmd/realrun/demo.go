@@ -54,10 +54,10 @@ func (d demo) run(ctx context.Context, c *console, job jobs.Spec, x run.Flags, l
 	}
 	verdict.print(c)
 	c.print("\nall of it in %.1f s. Next, the same with a broker of its own, and a kill:", time.Since(began).Seconds())
-	c.print("  realrun broker --data /tmp/onefold-kafka &")
-	c.print("  realrun generate %s --records 1000000 --rate 20000 --brokers 127.0.0.1:21092 &", job.Name)
-	c.print("  realrun run %s --brokers 127.0.0.1:21092 --state /tmp/onefold-state --interval 1s   # kill -9 it, start it again", job.Name)
-	c.print("  realrun verify %s --brokers 127.0.0.1:21092 --state /tmp/onefold-state", job.Name)
+	c.print("  %s broker --data /tmp/onefold-kafka &", me())
+	c.print("  %s generate %s --records 1000000 --rate 20000 --brokers 127.0.0.1:21092 &", me(), job.Name)
+	c.print("  %s run %s --brokers 127.0.0.1:21092 --state /tmp/onefold-state --interval 1s   # kill -9 it, start it again", me(), job.Name)
+	c.print("  %s verify %s --brokers 127.0.0.1:21092 --state /tmp/onefold-state", me(), job.Name)
 	if err := c.document(map[string]any{"run": report(job, o, r), "verify": verdict}); err != nil {
 		return err
 	}

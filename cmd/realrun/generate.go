@@ -58,7 +58,7 @@ func newGenerate(c *console) *cobra.Command {
 			for topic, n := range result.Topics { // order irrelevant: lines of their own
 				c.print("%d records in %s", n, topic)
 			}
-			c.print("\nnext: realrun run %s --brokers %s --state DIR%s", job.Name, g.brokers, g.repeatTopics())
+			c.print("\nnext: %s run %s --brokers %s --state DIR%s", me(), job.Name, g.brokers, g.repeatTopics())
 			return c.document(result)
 		},
 	}

@@ -192,11 +192,11 @@ func TestKill(t *testing.T) {
 	}
 	for i := range kills {
 		c := s.run()
-		c.says("msg=running|msg=hook at=r0", 30*time.Second)
+		c.says(" running generation| hook at=r0", 30*time.Second)
 		time.Sleep(time.Duration(random.Int64N(int64(1200 * time.Millisecond))))
 		if i%3 != 0 { // two of three within a checkpoint, at a moment of its own
-			from := strings.Count(c.text(), "msg=hook at=k3")
-			for end := time.Now().Add(10 * time.Second); strings.Count(c.text(), "msg=hook at=k3") == from && time.Now().Before(end); {
+			from := strings.Count(c.text(), " hook at=k3")
+			for end := time.Now().Add(10 * time.Second); strings.Count(c.text(), " hook at=k3") == from && time.Now().Before(end); {
 				time.Sleep(time.Millisecond)
 			}
 			time.Sleep(time.Duration(random.Int64N(int64(15 * time.Millisecond))))

@@ -28,7 +28,7 @@ func newList(c *console) *cobra.Command {
 				all = append(all, job{s.Name, s.Doc, s.Inputs, s.Outputs})
 				c.print("%-10s %s\n           %s -> %s", s.Name, s.Doc, strings.Join(s.Inputs, ", "), strings.Join(s.Outputs, ", "))
 			}
-			c.print("\nnext: realrun run payments --demo --state /tmp/demo")
+			c.print("\nnext: %s run payments --demo --state /tmp/demo", me())
 			return c.document(map[string]any{"jobs": all})
 		},
 	}

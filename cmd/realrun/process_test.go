@@ -132,7 +132,7 @@ func (c *child) lastHook() string {
 	s := bufio.NewScanner(strings.NewReader(c.text()))
 	s.Buffer(nil, 1<<20)
 	for s.Scan() {
-		if _, rest, ok := strings.Cut(s.Text(), "msg=hook at="); ok {
+		if _, rest, ok := strings.Cut(s.Text(), " hook at="); ok {
 			last, _, _ = strings.Cut(rest, " ")
 		}
 	}

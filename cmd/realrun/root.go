@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -74,6 +75,14 @@ func execute(args []string, out, errOut io.Writer) int {
 	}
 	fmt.Fprintln(errOut, "realrun:", err)
 	return exitUsage
+}
+
+// me is how this program is called in the commands that it prints.
+func me() string {
+	if a := os.Args[0]; strings.HasPrefix(a, "./") || strings.HasPrefix(a, "bin/") {
+		return a
+	}
+	return "realrun"
 }
 
 func newRoot(c *console) *cobra.Command {

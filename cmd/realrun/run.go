@@ -95,7 +95,7 @@ func runJob(c *console, job jobs.Spec, x run.Flags, log *slog.Logger) error {
 	result := report(job, o, running)
 	c.print("%s", result.Detail)
 	if o.ExitCode() == 0 {
-		c.print("\nnext: realrun verify %s --brokers %s --state %s%s", job.Name, x.Brokers, x.State, repeat(x.Topics))
+		c.print("\nnext: %s verify %s --brokers %s --state %s%s", me(), job.Name, x.Brokers, x.State, repeat(x.Topics))
 	}
 	if err := c.document(result); err != nil {
 		return err

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -104,18 +102,4 @@ func (r *Running) WaitWithSignals() Outcome {
 		}
 	}()
 	return r.Wait()
-}
-
-// NewLog is a log for people on a terminal.
-func NewLog(w io.Writer, debugLog bool) *slog.Logger {
-	level := slog.LevelInfo
-	if debugLog {
-		level = slog.LevelDebug
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey && len(groups) == 0 {
-			a.Value = slog.StringValue(a.Value.Time().Format("15:04:05.000"))
-		}
-		return a
-	}}))
 }
