@@ -152,6 +152,11 @@ func (f *Fetcher) fetch(a fetchAsk, full bool) {
 			f.take(a, r.(*kmsg.FetchResponse))
 		}
 		f.pump()
+		if f.news && f.waiting {
+			f.waiting = false
+			f.tell() // nobody is in the middle of a call
+		}
+		f.news = false
 	})
 }
 
@@ -212,7 +217,7 @@ func (f *Fetcher) takePart(p *fetchPart, resp *kmsg.FetchResponseTopicPartition,
 		p.chunks = append(p.chunks, chunk{rest: whole, aborted: newAbortedList(resp.AbortedTransactions)})
 		p.bytes += len(whole)
 		p.next, p.solo, p.max = next, false, f.cfg.PartitionMaxBytes
-		f.wake()
+		f.news = true
 	case len(rest) > 0:
 		p.max = min(p.max, 1<<29) * 2 // the first batch is larger than was asked for
 	case p.split.Stop >= 0 && p.stable >= p.split.Stop && !throttled:
@@ -229,7 +234,7 @@ func (f *Fetcher) emptyTail(p *fetchPart) {
 	}
 	p.next = p.split.Stop
 	f.stop(p)
-	f.wake()
+	f.news = true
 }
 
 // hold lets a partition rest before the next try, and refreshes the view.

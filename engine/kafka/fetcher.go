@@ -44,6 +44,7 @@ type Fetcher struct {
 	record  operator.Record
 	asks    []fetchAsk // space of pump
 	waiting bool
+	news    bool // came with the answer at hand
 	posted  bool
 	closed  bool
 	err     error
@@ -133,16 +134,18 @@ func (f *Fetcher) fail(err error) {
 	}
 }
 
+// wake wakes the reader, which may be in the middle of a call.
 func (f *Fetcher) wake() {
-	if !f.waiting {
-		return
+	if f.waiting {
+		f.waiting = false
+		f.client.later(f.tell)
 	}
-	f.waiting = false
-	f.client.later(func() {
-		if !f.closed && f.cfg.Wake != nil {
-			f.cfg.Wake()
-		}
-	})
+}
+
+func (f *Fetcher) tell() {
+	if !f.closed && f.cfg.Wake != nil {
+		f.cfg.Wake()
+	}
 }
 
 // Poll hands at most budget records to emit, in order within each split, and says what next; see operator.Source. An error

@@ -181,8 +181,8 @@ func (k *produceCall) done(r kmsg.Response, err error) {
 		}
 		p.answer(o, k.batches[i], r.(*kmsg.ProduceResponse))
 	}
-	if slices.ContainsFunc(k.parts, (*outPart).sendable) {
-		p.schedule()
+	if !p.posted && slices.ContainsFunc(k.parts, (*outPart).sendable) {
+		p.turn()
 	}
 }
 

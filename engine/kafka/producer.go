@@ -213,6 +213,8 @@ func (p *Producer) startLinger() {
 		if p.dead() {
 			return
 		}
+		posted := p.posted
+		p.posted = true // seal need not post
 		for _, o := range p.parts {
 			if o.open.buf == nil {
 				continue
@@ -222,6 +224,9 @@ func (p *Producer) startLinger() {
 			} else {
 				p.seal(o)
 			}
+		}
+		if p.posted = posted; !posted {
+			p.turn()
 		}
 	})
 }
