@@ -12,6 +12,7 @@ const (
 	drawHold env.Kind = env.KindScenario + iota
 	drawHoldFor
 	drawAbort
+	drawProfile
 )
 
 const tick = 50 * time.Millisecond

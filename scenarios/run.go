@@ -12,6 +12,7 @@ import (
 	"github.com/onefold/onefold/engine/operator"
 	"github.com/onefold/onefold/faults"
 	"github.com/onefold/onefold/scenarios/controls"
+	"github.com/onefold/onefold/scenarios/jobs"
 	"github.com/onefold/onefold/sim"
 )
 
@@ -35,6 +36,7 @@ type Result struct {
 	Hash     uint64           // of the trace
 	Entries  uint64           // of the trace
 	Virtual  time.Duration
+	Settle   string   // when the burn ended, when the world came to rest, and by when it had to
 	Events   []string // what the JobManagers told, one line each
 	Wrong    bool     // the verdict is not one that the plan expects
 	World    *World
@@ -54,17 +56,19 @@ func PlanOf(s Scenario, seed uint64, engine string) (faults.Plan, error) {
 			return faults.Plan{}, err
 		}
 	}
-	w, err := newWorld(faults.Plan{Scenario: s.Name, Seed: seed, Engine: engine, World: settingsOf(shape)}, Options{Fast: true})
-	if err != nil {
-		return faults.Plan{}, err
+	if shape.Profile == defaultShape().Profile && e.Name == controls.Sound().Name {
+		shape.Profile = profileOf(seed)
 	}
-	defer w.Sim.Close()
+	job, ok := jobs.Find(s.Job)
+	if !ok {
+		return faults.Plan{}, fmt.Errorf("scenario %s: there is no job %q", s.Name, s.Job)
+	}
 	params := faults.Params{
-		Scenario: s.Name, Seed: seed, World: settingsOf(shape), Engine: e.Name, Nodes: w.Sim.Target().Nodes(),
+		Scenario: s.Name, Seed: seed, World: settingsOf(shape), Engine: e.Name, Nodes: shape.nodes(),
 		Burn: shape.Burn, Checkpoints: int(shape.Burn / shape.Interval),
 		TransactionTimeout: shape.TransactionTimeout + shape.Scan, Off: s.Off,
 	}
-	for _, t := range w.Job.Outputs {
+	for _, t := range job.Outputs {
 		for p := range shape.Partitions {
 			params.Partitions = append(params.Partitions, faults.PartitionName{Topic: t, Partition: int32(p)})
 		}
@@ -78,6 +82,23 @@ func PlanOf(s Scenario, seed uint64, engine string) (faults.Plan, error) {
 		p.Faults = append(p.Faults, f)
 	}
 	return p, nil
+}
+
+// profileOf draws the release of the brokers: mostly the newest, and each of the others that the engine accepts.
+func profileOf(seed uint64) string {
+	switch sim.Hash(seed, drawProfile, 0, 0, 0) % 16 {
+	case 0, 1:
+		return "k41"
+	case 2:
+		return "k39"
+	case 3:
+		return "k44-tv1"
+	case 4:
+		return "k400"
+	case 5:
+		return "k43"
+	}
+	return defaultShape().Profile
 }
 
 // Run repeats a run from its plan. The error is about the plan; a verdict is never an error.
@@ -102,13 +123,15 @@ func (w *World) run() {
 		w.Sim.Run(env.Instant(until)) // a commit that is held back is let go when its time has come, not before
 	}
 	w.heal()
-	limit := w.Sim.Now().Add(w.bound())
+	burnt, limit := w.Sim.Now(), w.Sim.Now().Add(w.bound())
 	for w.Sim.Now() < limit && w.Sim.Failure() == nil {
 		if w.waitsFor() == "" {
 			break
 		}
 		w.Sim.RunFor(500 * time.Millisecond)
 	}
+	w.settle = fmt.Sprintf("burn until %v, at rest at %v, to be so by %v", time.Duration(burnt).Round(time.Millisecond),
+		time.Duration(w.Sim.Now()).Round(time.Millisecond), time.Duration(limit).Round(time.Millisecond))
 	if w.guarantee == operator.AtMostOnce && w.Sim.Failure() == nil {
 		w.Sim.RunFor(2 * w.Shape.Interval) // the last checkpoint covers what is set aside, not what is done
 	}
@@ -201,7 +224,7 @@ func (w *World) judge() *Result {
 		h.Run.Panic = f.Error()
 	}
 	r := &Result{Plan: w.Plan, Outcomes: w.Nemesis.Outcomes(), Probes: w.Sim.Reached(), Hash: w.Sim.TraceHash(), Entries: w.Sim.Entries(),
-		Virtual: time.Duration(w.Sim.Now()), Events: w.events, World: w}
+		Virtual: time.Duration(w.Sim.Now()), Settle: w.settle, Events: w.events, World: w}
 	r.Report = checker.Check(h, w.Oracle, checker.Options{
 		Complete:    wait == "" && !w.lost,
 		MaxUnstable: int64(maxUnstable),

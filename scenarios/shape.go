@@ -131,6 +131,20 @@ func (s *Shape) apply(world []faults.Setting) error {
 	return nil
 }
 
+// nodes are those of a world of this shape, in the order in which it makes them.
+func (s *Shape) nodes() []faults.Node {
+	var out []faults.Node
+	add := func(n, first int, name string, r faults.Role) {
+		for i := range n {
+			out = append(out, faults.Node{Name: fmt.Sprintf("%s%d", name, first+i), Role: r})
+		}
+	}
+	add(s.Brokers, 0, "broker", faults.Broker)
+	add(s.JobManagers, 1, "jm", faults.JobManager)
+	add(s.TaskManagers, 1, "tm", faults.TaskManager)
+	return out
+}
+
 func settingNames() string {
 	names := make([]string, len(settings))
 	for i, k := range settings {

@@ -62,6 +62,7 @@ type World struct {
 	reader     reader
 	log        logRecorder
 	healed     bool   // the burn is over
+	settle     string // see Result.Settle
 	ended      string // the job stopped for good: why
 	lost       bool
 	events     []string

@@ -56,6 +56,7 @@ func (a *app) folder(x campaign.Failure, f campaignFlags, options []string) (str
 	}
 	run := reports.NewRun(x.Plan, r.Outcomes, r.Report)
 	run.Seconds, run.VirtualSeconds = time.Since(begin).Seconds(), r.Virtual.Seconds()
+	run.Settle = r.Settle
 	run.TraceEntries, run.TraceHash, run.Events = r.Entries, fmt.Sprintf("%016x", r.Hash), r.Events
 	run.Build, run.Command = reports.ThisBuild(options...), x.Command
 	if smaller, err := shrink.Shrink(x.Plan, r.Report.Signature(), signature, shrink.Options{MaxRuns: 60}); err == nil {

@@ -26,6 +26,7 @@ type verdict struct {
 	Compared       any      `json:"compared"`
 	VirtualSeconds float64  `json:"virtualSeconds"`
 	Seconds        float64  `json:"seconds"`
+	Settle         string   `json:"settle"`
 	Entries        uint64   `json:"entries"`
 	TraceHash      string   `json:"traceHash"`
 	Faults         []string `json:"faults"`
@@ -124,7 +125,7 @@ func (a *app) one(p faults.Plan, o scenarios.Options) error {
 func verdictOf(r *scenarios.Result, took time.Duration) verdict {
 	v := verdict{Scenario: r.Plan.Scenario, Seed: r.Plan.Seed, Engine: r.Plan.Engine, Verdict: r.Report.Verdict.String(), Expected: !r.Wrong,
 		Findings: r.Report.Findings, Compared: r.Report.Compared, VirtualSeconds: r.Virtual.Seconds(), Seconds: took.Seconds(),
-		Entries: r.Entries, TraceHash: fmt.Sprintf("%016x", r.Hash), Events: r.Events, Plan: r.Plan.String()}
+		Settle: r.Settle, Entries: r.Entries, TraceHash: fmt.Sprintf("%016x", r.Hash), Events: r.Events, Plan: r.Plan.String()}
 	for i, f := range r.Plan.Faults {
 		v.Faults = append(v.Faults, f.String()+": "+outcome(r.Outcomes[i]))
 	}
@@ -162,6 +163,7 @@ func (a *app) tell(r *scenarios.Result, o scenarios.Options, took time.Duration)
 	c := r.Report.Compared
 	a.printf("  judged   %d records, %d epochs, %d transactions; %v virtual in %v, %d trace entries, hash %016x\n",
 		c.Records, c.Epochs, c.Transactions, r.Virtual.Round(time.Millisecond), took.Round(time.Millisecond), r.Entries, r.Hash)
+	a.printf("  settled  %s\n", r.Settle)
 	if r.World != nil && r.World.Story != "" {
 		a.printf("%s", r.World.Story)
 	}
