@@ -1,7 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -30,6 +33,7 @@ type caught struct {
 func (a *app) controls() *cobra.Command {
 	var seeds int
 	var small bool
+	var out string
 	c := &cobra.Command{
 		Use:   "controls [ENGINE...]",
 		Short: "Each known-bad engine must be caught, with the verdict that is predicted",
@@ -61,6 +65,11 @@ the protocol. It must be CLEAN on the empty plan and be caught by a campaign wit
 					a.printf("%s\n", r.line(time.Since(begin)))
 				}
 			}
+			if out != "" {
+				if err := writeControls(out, all); err != nil {
+					return err
+				}
+			}
 			if a.json {
 				if err := a.document(map[string]any{"controls": all, "missed": missed}); err != nil {
 					return err
@@ -75,8 +84,29 @@ the protocol. It must be CLEAN on the empty plan and be caught by a campaign wit
 		},
 	}
 	c.Flags().IntVar(&seeds, "seeds", 500, "try so many seeds for each engine")
+	c.Flags().StringVar(&out, "out", "", "write controls.json and the plan that caught each engine here")
 	c.Flags().BoolVar(&small, "shrink", false, "also shrink the plan found")
 	return c
+}
+
+// writeControls writes what caught each engine, each file whole or not at all.
+func writeControls(dir string, all []caught) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, c := range all {
+		if c.Plan == "" {
+			continue
+		}
+		if err := writeWhole(filepath.Join(dir, c.Engine+".plan"), c.Plan); err != nil {
+			return err
+		}
+	}
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeWhole(filepath.Join(dir, "controls.json"), string(text)+"\n")
 }
 
 func engines(names []string) ([]controls.Engine, error) {
