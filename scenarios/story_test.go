@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -37,13 +38,21 @@ func planOf(t testing.TB, name string, seed uint64) faults.Plan {
 	return p
 }
 
+// damage is what depends on how far a burst of records had come when the crash struck, to the millisecond. Another test
+// holds these numbers together.
+var damage = regexp.MustCompile(`(out|dropped  ) [0-9,]+(?: in|:) [0-9,]+`)
+
 // Without the worked trace nobody could say what exactly-once means in numbers: the epoch before the crash is seen once,
 // the epoch after it once, and what lies between is replayed. Its two contrasts show what the other guarantees cost.
 func TestWorkedTrace(t *testing.T) {
 	datadriven.Walk(t, "testdata/story", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			r := run(t, planOf(t, d.Cmd, 1))
-			return r.World.Story + r.Report.Verdict.String() + "\n"
+			story := r.World.Story
+			if d.HasArg("about") {
+				story = damage.ReplaceAllString(story, "$1 N")
+			}
+			return story + r.Report.Verdict.String() + "\n"
 		})
 	})
 }
