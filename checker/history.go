@@ -211,6 +211,7 @@ type History struct {
 	sources []Source
 	keys    []string
 	keyIDs  map[string]int32
+	event   Event // that is being decoded
 }
 
 // NewHistory returns an empty one.
@@ -275,9 +276,9 @@ func (h *History) Sources(e *Event) []Source { return h.sources[e.src : e.src+e.
 // Decode lets the oracle read one record of a topic and returns the event, to be put into a Record or a Read. An output
 // record whose event was decoded before (the broker's copy of what a reader saw) may share the Event.
 func (h *History) Decode(o Oracle, topic int16, key, value []byte) Event {
-	e := Event{Key: NoKey, Number: -1}
-	if err := o.Decode(h, topic, key, value, &e); err != nil {
+	h.event = Event{Key: NoKey, Number: -1}
+	if err := o.Decode(h, topic, key, value, &h.event); err != nil {
 		return Event{Undecoded: true, Key: NoKey, Number: -1}
 	}
-	return e
+	return h.event
 }

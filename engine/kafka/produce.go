@@ -101,7 +101,10 @@ func addSend(sends []produceSend, node int32, o *outPart) []produceSend {
 }
 
 func (p *Producer) send(s produceSend) {
-	req := kmsg.NewPtrProduceRequest()
+	k := &produceCall{p: p, node: s.node, parts: s.parts}
+	k.batches = k.space[:0]
+	req := &k.req
+	req.Default()
 	if p.who.TransactionalID != "" {
 		req.TransactionID = &p.who.TransactionalID
 	}
@@ -111,8 +114,7 @@ func (p *Producer) send(s produceSend) {
 		p.fail(err)
 		return
 	}
-	k := &produceCall{p: p, node: s.node, parts: s.parts}
-	k.batches = k.space[:0]
+	req.Topics = k.topics[:0]
 	for i, o := range s.parts {
 		o.inFlight = true
 		b := o.sealed[0]
@@ -143,6 +145,8 @@ type produceCall struct {
 	parts   []*outPart
 	batches []*outBatch // of parts
 	space   [4]*outBatch
+	req     kmsg.ProduceRequest
+	topics  [1]kmsg.ProduceRequestTopic
 }
 
 func (k *produceCall) expired() {

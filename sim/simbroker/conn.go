@@ -75,7 +75,8 @@ func (s *serverConn) next() {
 func (s *serverConn) reply(resp kmsg.Response) {
 	if d := s.at.lateReply; d > 0 {
 		s.at.lateReply = 0
-		s.b.loop.After(d, func() { s.reply(resp) })
+		late := resp
+		s.b.loop.After(d, func() { s.reply(late) })
 		return
 	}
 	lose := s.at.loseReply

@@ -219,10 +219,13 @@ func (l *log) check(name string) {
 		invariant.Check(false, "%s: start %d, stable %d, high watermark %d, end %d", name, l.start, l.stable(), l.hw, l.leo)
 	}
 	for i := range l.open {
-		invariant.Check(i == 0 || l.open[i-1].first < l.open[i].first, "%s: open transactions out of order", name)
+		if i > 0 && l.open[i-1].first >= l.open[i].first {
+			invariant.Check(false, "%s: open transactions out of order", name)
+		}
 		s := l.producer(l.open[i].pid)
-		invariant.Check(s != nil && s.openFirst == l.open[i].first, "%s: producer %d open at %d", name, l.open[i].pid,
-			l.open[i].first)
+		if s == nil || s.openFirst != l.open[i].first {
+			invariant.Check(false, "%s: producer %d open at %d", name, l.open[i].pid, l.open[i].first)
+		}
 	}
 	opens := 0
 	for i := range l.producers {

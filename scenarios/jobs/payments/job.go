@@ -49,5 +49,6 @@ func Job(o option.Options) *graph.Job {
 // Input makes record number seq of the input topic.
 func Input(_ string, seq, accounts uint64) (key, value []byte) {
 	p := At(seq, accounts)
-	return AppendKey(make([]byte, 0, KeyBytes), p.Account), p.AppendValue(make([]byte, 0, ValueBytes))
+	key = AppendKey(make([]byte, 0, KeyBytes+ValueBytes), p.Account)
+	return key[:KeyBytes:KeyBytes], p.AppendValue(key[KeyBytes:])
 }
