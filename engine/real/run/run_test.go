@@ -17,12 +17,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/onefold/onefold/engine/checkpoint"
+	"github.com/onefold/onefold/engine/flow"
 	"github.com/onefold/onefold/engine/graph"
 	"github.com/onefold/onefold/engine/jobmanager"
 	"github.com/onefold/onefold/engine/operator"
 	"github.com/onefold/onefold/engine/real/embedded"
 	"github.com/onefold/onefold/engine/real/kafkatest"
 	"github.com/onefold/onefold/engine/real/run"
+	"github.com/onefold/onefold/engine/sink"
+	"github.com/onefold/onefold/engine/source"
 	"github.com/onefold/onefold/scenarios/jobs/copy"
 	"github.com/onefold/onefold/scenarios/jobs/option"
 	"github.com/onefold/onefold/scenarios/jobs/payments"
@@ -324,5 +327,64 @@ func TestOtherGuaranteesRun(t *testing.T) {
 			}
 			b.verify()
 		})
+	}
+}
+
+// A user function that never returns would hold the job for ever: the process must end and name the operator.
+func TestWatchdogNamesTheOperator(t *testing.T) {
+	b := newBed(t)
+	b.send(10)
+	hang := make(chan struct{})
+	defer close(hang)
+	job := flow.New("hanging")
+	in := flow.From(job, "payments", source.Kafka{Topic: b.in}, func(r *operator.Record) (int64, error) { return r.Offset, nil })
+	stuck := flow.Map(flow.Rebalance(in), func(v int64) (int64, error) {
+		<-hang
+		return v, nil
+	}, flow.UID("stuck"))
+	flow.To(stuck, "totals", sink.Kafka{Topic: b.out}, func(v int64, r *operator.Record) error {
+		r.Value = flow.Int64.Append(r.Value, v)
+		return nil
+	})
+	c := b.config(job)
+	c.Checkpoint = checkpoint.Config{Interval: 100 * time.Millisecond, Timeout: 300 * time.Millisecond, Tolerated: -1}
+	c.CancelTimeout = 500 * time.Millisecond
+	r, err := run.Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan run.Outcome, 1)
+	go func() { done <- r.Wait() }()
+	select {
+	case o := <-done:
+		if o.Ending != run.Watchdog || o.ExitCode() != 2 || o.Operator != "stuck" {
+			t.Fatalf("%+v: %v", o, o)
+		}
+		t.Log(o)
+	case <-time.After(20 * time.Second):
+		t.Fatal("the process does not end")
+	}
+}
+
+// A user function that fails or panics fails its task with the operator and the record, and the job goes on trying.
+func TestAFailingUserFunctionIsNamed(t *testing.T) {
+	b := newBed(t)
+	b.send(10)
+	job := flow.New("failing")
+	in := flow.From(job, "payments", source.Kafka{Topic: b.in}, func(r *operator.Record) (int64, error) { return r.Offset, nil })
+	bad := flow.Map(in, func(int64) (int64, error) { panic("no such luck") }, flow.UID("unlucky"))
+	flow.To(bad, "totals", sink.Kafka{Topic: b.out}, func(v int64, r *operator.Record) error { return nil })
+	c := b.config(job)
+	c.RestartLimit = 2
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	o, err := run.Run(ctx, c)
+	if err != nil || o.Ending != run.Failed || o.ExitCode() != 2 {
+		t.Fatal(o, err)
+	}
+	for _, want := range []string{"unlucky", "no such luck", "payments partition"} {
+		if !strings.Contains(o.Err.Error(), want) {
+			t.Errorf("%q is not in: %v", want, o.Err)
+		}
 	}
 }
