@@ -17,6 +17,7 @@ func (j *judge) fate(l *LostRange) (f fate) {
 			continue
 		}
 		switch {
+		case r.Offset < j.place[j.part(l.Topic, l.Partition)].Start: // deleted since
 		case visible(r.Outcome):
 			if f.first == nil {
 				f.first = r

@@ -203,6 +203,9 @@ func (w *World) claim(e joblog.Entry) {
 		c.Kind = checker.RewoundTo
 	case joblog.Lost:
 		c.Kind, c.Checkpoint = checker.Loss, uint64(e.Loss.Checkpoint)
+		if len(e.Loss.Items) > 0 {
+			c.Reason = e.Loss.Items[0].Reason
+		}
 		for _, l := range e.Loss.Items {
 			c.Lost = append(c.Lost, w.lostRange(l.Token, l.Range))
 		}

@@ -36,6 +36,7 @@ var reaches = map[string][]string{
 	"salvage-reply-lost":                {"sink: salvage done", "sink: EndTxn repeated after a lost reply"},
 	"slow-operator-blocks":              {"task: channel blocked with records behind it"},
 	"standby-takes-over":                {"jobmanager: standby took over"},
+	"step-back":                         {"sink: step back"},
 	"timeout-after-completed":           {"simbroker: transaction timed out", "sink: second witness used", "sink: salvage done"},
 	"younger-commit-held-back":          {"simbroker: transaction timed out", "sink: salvage done"},
 	"zombie-in-restore":                 {"jobmanager: displaced by a newer generation"},

@@ -29,6 +29,7 @@ type followed struct {
 	records   []int // indexes into History.Records, by offset
 	undecided []int // indexes into History.Records of open transactions
 
+	ends   []int64     // high watermark at each look, for retention
 	stable int64       // last stable offset when it last moved, or nothing was open
 	moved  env.Instant // when that was
 }
@@ -64,9 +65,21 @@ func (w *World) look() {
 		if f.output {
 			w.show(f)
 			w.pinned(f)
+			w.expire(f)
 		}
 	}
 	w.readLog()
+}
+
+// expire deletes what is older than the output's retention, whatever became of its transaction, as Kafka does.
+func (w *World) expire(f *followed) {
+	if w.Shape.Retention == 0 {
+		return
+	}
+	f.ends = append(f.ends, w.Cluster.Bounds(f.name, f.partition).High)
+	if n := len(f.ends) - 1 - int(w.Shape.Retention/readEvery); n >= 0 {
+		w.Cluster.DeleteRecords(f.name, f.partition, f.ends[n])
+	}
 }
 
 // pinned measures how long a last stable offset stands still below the end of its partition, once the world has healed.

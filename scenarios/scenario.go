@@ -56,6 +56,7 @@ type Shape struct {
 	Interval, CheckpointTimeout        time.Duration
 	TransactionTimeout, Scan           time.Duration
 	Budget                             int           // records per poll and batch at most
+	Retention                          time.Duration // of the output topics; 0: for ever
 	LogKeep                            int           // entries of the job log that are kept; 0: all
 	Cost                               time.Duration // handling time of a record
 

@@ -89,6 +89,7 @@ var settings = []setting{
 	list("offsets", func(s *Shape) *[]int64 { return &s.Offsets }),
 	list("rates", func(s *Shape) *[]int64 { return &s.Rates }),
 	whole("preloaded", 0, 1_000_000, func(s *Shape) *int { return &s.Preloaded }),
+	duration("retention", 0, 24*time.Hour, func(s *Shape) *time.Duration { return &s.Retention }),
 	duration("cost", 0, time.Second, func(s *Shape) *time.Duration { return &s.Cost }),
 	{key: "profile", hint: "one of " + strings.Join(simbroker.ProfileNames(), ", "),
 		get: func(s *Shape) string { return s.Profile },

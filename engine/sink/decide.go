@@ -171,8 +171,10 @@ func (r *restore) salvage(found []Finding) error {
 func (r *restore) confirm(g Completion, lost []joblog.LostRange) error {
 	if len(lost) > 0 {
 		loss := joblog.Loss{Checkpoint: g.Checkpoint, Accepted: r.accept, Items: lost}
-		if err := r.append(joblog.Entry{Kind: joblog.Lost, Checkpoint: g.Checkpoint, Loss: &loss}); err != nil {
-			return err
+		if !reported(r.state.Losses, loss) { // by a JobManager that stopped over it
+			if err := r.append(joblog.Entry{Kind: joblog.Lost, Checkpoint: g.Checkpoint, Loss: &loss}); err != nil {
+				return err
+			}
 		}
 		if r.lost == nil || r.accept {
 			r.lost = &loss
@@ -189,6 +191,15 @@ func (r *restore) confirm(g Completion, lost []joblog.LostRange) error {
 		return slices.ContainsFunc(g.Tokens, func(t token.Token) bool { return t.TransactionalID == name })
 	})
 	return nil
+}
+
+// reported tells whether the log holds a loss already: the same ranges of the same checkpoint, with the same policy.
+func reported(losses []joblog.Loss, l joblog.Loss) bool {
+	return slices.ContainsFunc(losses, func(o joblog.Loss) bool {
+		return o.Checkpoint == l.Checkpoint && o.Accepted == l.Accepted && slices.EqualFunc(o.Items, l.Items, func(a, b joblog.LostRange) bool {
+			return Same(a.Token, b.Token) && a.Range == b.Range
+		})
+	})
 }
 
 func (r *restore) fence() error {
