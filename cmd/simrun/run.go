@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -99,7 +100,11 @@ func readPlan(file string) (faults.Plan, error) {
 	}
 	p, err := faults.Parse(string(text))
 	if err != nil {
-		return p, fmt.Errorf("%s:%w", file, err)
+		var at *faults.SyntaxError
+		if errors.As(err, &at) {
+			return p, fmt.Errorf("%s:%d:%d: %s", file, at.Line, at.Column, at.Reason)
+		}
+		return p, fmt.Errorf("%s: %w", file, err)
 	}
 	return p, nil
 }
