@@ -30,15 +30,14 @@ func reader[T any](c *graph.Chain, self int, decode func(*operator.Record) (T, e
 // writer is the end of a chain at a sink. The record and its buffers are used again for the next one.
 func writer[T any](c *graph.Chain, self int, encode func(T, *operator.Record) error, write func(*operator.Record)) func(T) {
 	r := &operator.Record{}
-	var key, value []byte
+	key, value := []byte(nil), []byte{}
 	return func(v T) {
 		if c.Failed() {
 			return
 		}
-		*r = operator.Record{Key: key[:0], Value: value[:0], Timestamp: c.Head.Timestamp, Partition: -1}
-		if r.Value == nil {
-			r.Value = []byte{}
-		}
+		// Each field by itself: the whole record at once costs as much as encoding it.
+		r.Key, r.Value, r.Headers = key[:0], value[:0], nil
+		r.Timestamp, r.Topic, r.Partition, r.Offset = c.Head.Timestamp, "", -1, 0
 		c.At = self
 		err := encode(v, r)
 		c.At = graph.Engine

@@ -46,6 +46,13 @@ func readRecord(b []byte, i int, batch *Batch, r *Record) int {
 
 // readBytes reads a length and so many bytes; a negative length is nil.
 func readBytes(b []byte, i int) ([]byte, int) {
+	if uint(i) < uint(len(b)) && b[i]&0x81 == 0 { // a length of one byte, not negative: most keys and small values
+		at := i + 1
+		if end := at + int(b[i]>>1); end <= len(b) {
+			return b[at:end:end], end
+		}
+		return nil, -1
+	}
 	n, at := varint(b, i)
 	if n < 0 || at < 0 {
 		return nil, at

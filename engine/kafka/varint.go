@@ -3,12 +3,20 @@ package kafka
 // varint reads one zigzag varint at b[i] and returns the index behind it, or -1 when b ends within it, it is longer than
 // ten bytes, or i is -1 already. So a chain of reads needs one check at its end.
 func varint(b []byte, i int) (int64, int) {
-	if uint(i) < uint(len(b)) && b[i] < 0x80 {
-		return int64(b[i]>>1) ^ -int64(b[i]&1), i + 1
+	if uint(i) < uint(len(b)) {
+		c := b[i]
+		if c < 0x80 {
+			return int64(c>>1) ^ -int64(c&1), i + 1
+		}
+		if j := i + 1; j < len(b) && b[j] < 0x80 {
+			u := uint32(c&0x7f) | uint32(b[j])<<7
+			return int64(u>>1) ^ -int64(u&1), i + 2
+		}
 	}
 	return longVarint(b, i)
 }
 
+//go:noinline
 func longVarint(b []byte, i int) (int64, int) {
 	if i < 0 {
 		return 0, -1

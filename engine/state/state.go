@@ -21,6 +21,9 @@ type Backend interface {
 	// operator uses one of the two, always the same. SelectBytes does not keep k.
 	SelectUint64(h keygroup.Hash, k uint64)
 	SelectBytes(h keygroup.Hash, k []byte)
+	// Warm reads what selections of these keys will read, side by side, so that their way from memory is not waited for
+	// one after the other. It changes nothing.
+	Warm(keys []keygroup.Hash)
 	// Freeze fixes all tables as they are and starts a new list of changes.
 	Freeze() Frozen
 	// Load puts one entry of a snapshot in, as a clean one. It is called before the first Select.

@@ -3,6 +3,7 @@ package stream
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/invariant"
@@ -31,11 +32,16 @@ type Batch struct {
 // Len is the number of elements.
 func (b *Batch) Len() int { return b.count }
 
-// Begin starts a record: the caller appends its encoded value to Data and calls Commit.
+// Begin starts a record: the caller appends its encoded value to Data and calls Commit, which writes the first word of the
+// header.
 func (b *Batch) Begin(h *Head) {
 	b.start = len(b.Data)
-	b.Data = append(b.Data, make([]byte, HeaderSize)...)
-	p := b.Data[b.start : b.start+HeaderSize : b.start+HeaderSize]
+	end := b.start + HeaderSize
+	if end > cap(b.Data) {
+		b.Data = slices.Grow(b.Data, HeaderSize)
+	}
+	b.Data = b.Data[:end]
+	p := b.Data[b.start:end:end]
 	binary.LittleEndian.PutUint32(p[4:], uint32(h.Hash))
 	binary.LittleEndian.PutUint64(p[8:], uint64(h.Timestamp))
 	binary.LittleEndian.PutUint32(p[16:], uint32(h.Origin.Source))
@@ -116,6 +122,11 @@ func (c *Cursor) Head(h *Head) {
 	h.Origin.Source = int32(binary.LittleEndian.Uint32(p[16:]))
 	h.Origin.Partition = int32(binary.LittleEndian.Uint32(p[20:]))
 	h.Origin.Offset = int64(binary.LittleEndian.Uint64(p[24:]))
+}
+
+// Hash is the key's hash in the header of a record.
+func (c *Cursor) Hash() keygroup.Hash {
+	return keygroup.Hash(binary.LittleEndian.Uint32(c.head[4:]))
 }
 
 // Payload is the encoded value of a record. It is valid while the batch is.

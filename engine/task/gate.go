@@ -3,7 +3,9 @@ package task
 import (
 	"github.com/onefold/onefold/engine/exchange"
 	"github.com/onefold/onefold/engine/invariant"
+	"github.com/onefold/onefold/engine/keygroup"
 	"github.com/onefold/onefold/engine/probe"
+	"github.com/onefold/onefold/engine/state"
 	"github.com/onefold/onefold/engine/stream"
 )
 
@@ -14,7 +16,8 @@ type input struct {
 	recv    *exchange.Receiver
 	edge    int
 	payload func([]byte)
-	reading bool // cur stands in the receiver's oldest batch
+	state   state.Backend // of the operator that the edge enters; nil for none
+	reading bool          // cur stands in the receiver's oldest batch
 	cur     stream.Cursor
 	ended   bool
 }
@@ -27,6 +30,7 @@ type gate struct {
 	marks   *watermarks
 	next    int // input to look at first
 	ended   int
+	hashes  []keygroup.Hash // of the records of one batch
 }
 
 func newGate(t *Task) *gate { return &gate{t: t} }
@@ -43,6 +47,7 @@ func (g *gate) bind() {
 		for _, in := range g.inputs {
 			if in.edge == e {
 				in.payload = g.t.group.Payloads[k]
+				in.state = g.t.chain.State[g.t.spec.Plan.Job.Edges[e].To]
 			}
 		}
 	}
@@ -99,6 +104,7 @@ func (g *gate) drain(i, budget int) (n int) {
 	t, in := g.t, g.inputs[i]
 	if !in.reading {
 		in.reading, in.cur = true, in.recv.Next().Cursor()
+		g.warm(in)
 	}
 	for n < budget {
 		if !in.cur.More() {
@@ -128,6 +134,20 @@ func (g *gate) drain(i, budget int) (n int) {
 		}
 	}
 	return n
+}
+
+// warm tells the state which keys the batch at hand will ask for.
+func (g *gate) warm(in *input) {
+	if in.state == nil {
+		return
+	}
+	g.hashes = g.hashes[:0]
+	for c := in.cur; c.More(); {
+		if c.Next() == stream.Record {
+			g.hashes = append(g.hashes, c.Hash())
+		}
+	}
+	in.state.Warm(g.hashes)
 }
 
 func (g *gate) barrier(i int, m stream.Mark) {

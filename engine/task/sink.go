@@ -17,6 +17,7 @@ type sink struct {
 	over []operator.Record
 
 	opened bool // Open was called
+	ready  bool // found so by room in this turn, and neither written to nor at a barrier since
 }
 
 // newSink is what the chain is composed with: it makes the sink and returns where its records go.
@@ -27,7 +28,9 @@ func (t *Task) newSink(op int) func(*operator.Record) {
 }
 
 func (s *sink) write(r *operator.Record) {
-	if len(s.over) > 0 || !s.sink.Ready() {
+	ready := s.ready
+	s.ready = false
+	if !ready && (len(s.over) > 0 || !s.sink.Ready()) {
 		c := *r
 		c.Key, c.Value, c.Headers = slices.Clone(r.Key), slices.Clone(r.Value), slices.Clone(r.Headers)
 		s.over = append(s.over, c)

@@ -70,6 +70,7 @@ func (t *Task) snapshot(m stream.Mark) {
 	}
 	s.missing += len(t.sinks)
 	for i, k := range t.sinks {
+		k.ready = false
 		k.sink.Barrier(n, func(tokens []token.Token) {
 			s.tokens[i] = tokens
 			s.done()

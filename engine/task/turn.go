@@ -50,6 +50,9 @@ func (t *Task) turn() {
 		return
 	}
 	defer t.recoverUser()
+	for _, s := range t.sinks {
+		s.ready = false
+	}
 	n, again := 0, false
 	if t.drainSinks() && t.takeBarriers() {
 		t.shipped = true
@@ -114,8 +117,11 @@ func (t *Task) room() bool {
 		t.shipped = false
 	}
 	for _, s := range t.sinks {
-		if len(s.over) > 0 || !s.sink.Ready() {
-			return false
+		if !s.ready {
+			if len(s.over) > 0 || !s.sink.Ready() {
+				return false
+			}
+			s.ready = true
 		}
 	}
 	return true

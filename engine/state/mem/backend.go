@@ -28,12 +28,15 @@ type Backend struct {
 	number    uint64
 	word      string
 	bytes     []byte
+
+	warmed uint64 // keeps what Warm reads from being left out as unused
 }
 
 // table is what a backend needs of a table of any type.
 type table interface {
 	title() string
 	load(value []byte) error
+	warm(keys []keygroup.Hash) uint64
 	freeze() frozenTable
 }
 
@@ -53,6 +56,13 @@ func (b *Backend) SelectBytes(h keygroup.Hash, k []byte) {
 	b.selection++
 	b.bytes = append(b.bytes[:0], k...)
 	b.hash, b.word = h, unsafe.String(unsafe.SliceData(b.bytes), len(b.bytes))
+}
+
+// Warm implements state.Backend.
+func (b *Backend) Warm(keys []keygroup.Hash) {
+	for _, t := range b.tables {
+		b.warmed += t.warm(keys)
+	}
 }
 
 // Load implements state.Backend.

@@ -95,6 +95,25 @@ func (t *hashTable[K, V]) look() uint32 {
 	}
 }
 
+// warm touches the index and the entry of each key. The keys do not depend on each other, so the processor has several of
+// these reads under way at a time.
+func (t *hashTable[K, V]) warm(keys []keygroup.Hash) (sum uint64) {
+	index := t.index
+	if len(index) == 0 {
+		return 0
+	}
+	mask := uint32(len(index) - 1)
+	for _, h := range keys {
+		for i := uint32(h) & mask; index[i] != 0; i = (i + 1) & mask {
+			if word := index[i]; keygroup.Hash(word>>32) == h {
+				sum += uint64(t.at(uint32(word) - 1).epoch)
+				break
+			}
+		}
+	}
+	return sum
+}
+
 // Get implements state.Value.
 func (t *hashTable[K, V]) Get() (V, bool) {
 	if f := t.look(); f != 0 {
