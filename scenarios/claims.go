@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 
 	"github.com/onefold/onefold/checker"
@@ -60,10 +61,15 @@ func (r *logRecorder) finish(i int, nonce uint64, result checker.LogResult) {
 
 // nonceOf tells entries apart: their checksum, since one writer writes many entries under one nonce.
 func nonceOf(object []byte) uint64 {
-	const prime = 0x100000001b3
-	h := uint64(0xcbf29ce484222325)
+	const prime = 0x9e3779b97f4a7c15
+	h := uint64(len(object))
+	for ; len(object) >= 8; object = object[8:] {
+		h = (h ^ binary.LittleEndian.Uint64(object)) * prime
+		h ^= h >> 29
+	}
 	for _, b := range object {
 		h = (h ^ uint64(b)) * prime
+		h ^= h >> 29
 	}
 	return h | 1
 }
@@ -232,25 +238,26 @@ func (w *World) positions(k blob.Key) []checker.Position {
 		return nil
 	}
 	document, err := joblog.Unseal(k, object)
-	var m struct { // of a checkpoint.Manifest what is needed
-		Subtasks []struct {
-			Operators []struct {
-				Positions []checkpoint.Position `json:"positions"`
-			} `json:"operators"`
-		} `json:"subtasks"`
-	}
-	if err != nil || json.Unmarshal(document, &m) != nil {
+	if err != nil {
 		return nil
 	}
 	var out []checker.Position
-	for _, s := range m.Subtasks {
-		for _, o := range s.Operators {
-			for _, p := range o.Positions {
-				out = append(out, checker.Position{Topic: w.History.TopicIndex(p.Topic), Partition: p.Partition, Offset: p.Position})
-			}
+	for {
+		// Most of a manifest is about state. Within a text the quotes would be escaped.
+		_, rest, found := bytes.Cut(document, []byte(`"positions":`))
+		if !found {
+			return out
 		}
+		end := bytes.IndexByte(rest, ']') + 1
+		var positions []checkpoint.Position
+		if json.Unmarshal(rest[:end], &positions) != nil {
+			return nil
+		}
+		for _, p := range positions {
+			out = append(out, checker.Position{Topic: w.History.TopicIndex(p.Topic), Partition: p.Partition, Offset: p.Position})
+		}
+		document = rest[end:]
 	}
-	return out
 }
 
 // newest is the fold of the job log in its newest entry.

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"time"
+
 	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/trace"
 )
@@ -34,12 +36,29 @@ func (k *key) before(o *key) bool {
 	return k.seq < o.seq
 }
 
-// queue is a 4-ary heap of keys over a table of items.
+// heap is a 4-ary heap of keys.
+type heap []key
+
+// queue is two heaps over a table of items: most items are due soon, and meet only those in a small heap.
 type queue struct {
-	heap []key
-	item []item
-	free []uint32
-	seq  uint64
+	near, far heap
+	horizon   env.Instant // of near; which heap an item lies in has no effect on the order
+	item      []item
+	free      []uint32
+	seq       uint64
+}
+
+// nearness is how far the horizon is ahead of the item that was popped last.
+const nearness = env.Instant(time.Millisecond)
+
+func (q *queue) len() int { return len(q.near) + len(q.far) }
+
+// first is the heap that holds the first item. The queue must not be empty.
+func (q *queue) first() *heap {
+	if len(q.far) == 0 || len(q.near) > 0 && q.near[0].before(&q.far[0]) {
+		return &q.near
+	}
+	return &q.far
 }
 
 func (q *queue) push(at env.Instant, tie uint64, it item) {
@@ -53,12 +72,15 @@ func (q *queue) push(at env.Instant, tie uint64, it item) {
 		q.item = append(q.item, it)
 	}
 	q.seq++
-	q.heap = append(q.heap, key{at, tie, q.seq, slot})
-	q.up(len(q.heap) - 1)
+	h := &q.far
+	if at < q.horizon {
+		h = &q.near
+	}
+	*h = append(*h, key{at, tie, q.seq, slot})
+	h.up(len(*h) - 1)
 }
 
-func (q *queue) up(i int) {
-	h := q.heap
+func (h heap) up(i int) {
 	k := h[i]
 	for i > 0 {
 		p := (i - 1) / 4
@@ -71,8 +93,7 @@ func (q *queue) up(i int) {
 	h[i] = k
 }
 
-func (q *queue) down(i int) {
-	h := q.heap
+func (h heap) down(i int) {
 	k := h[i]
 	for {
 		first := 4*i + 1
@@ -96,13 +117,15 @@ func (q *queue) down(i int) {
 
 // pop removes the first item. The queue must not be empty.
 func (q *queue) pop() (env.Instant, item) {
-	k := q.heap[0]
-	last := len(q.heap) - 1
-	q.heap[0] = q.heap[last]
-	q.heap = q.heap[:last]
+	h := q.first()
+	k := (*h)[0]
+	last := len(*h) - 1
+	(*h)[0] = (*h)[last]
+	*h = (*h)[:last]
 	if last > 0 {
-		q.down(0)
+		h.down(0)
 	}
+	q.horizon = k.at + nearness
 	it := q.item[k.slot]
 	q.item[k.slot] = item{}
 	q.free = append(q.free, k.slot)
@@ -111,8 +134,14 @@ func (q *queue) pop() (env.Instant, item) {
 
 // sweep removes the items that drop says are void. The order of the others is total, so it does not change.
 func (q *queue) sweep(drop func(*item) bool) {
-	kept := q.heap[:0]
-	for _, k := range q.heap {
+	for _, h := range [2]*heap{&q.near, &q.far} {
+		q.sweepHeap(h, drop)
+	}
+}
+
+func (q *queue) sweepHeap(h *heap, drop func(*item) bool) {
+	kept := (*h)[:0]
+	for _, k := range *h {
 		if drop(&q.item[k.slot]) {
 			q.item[k.slot] = item{}
 			q.free = append(q.free, k.slot)
@@ -120,10 +149,10 @@ func (q *queue) sweep(drop func(*item) bool) {
 		}
 		kept = append(kept, k)
 	}
-	q.heap = kept
+	*h = kept
 	for i := len(kept)/4 + 1; i >= 0; i-- {
 		if i < len(kept) {
-			q.down(i)
+			kept.down(i)
 		}
 	}
 }

@@ -46,8 +46,8 @@ func TestTheQueueServesInOrder(t *testing.T) {
 				}
 				model = slices.Delete(model, least, least+1)
 			}
-			if len(q.heap) != len(model) {
-				t.Fatalf("seed %d: %d in the queue, not %d", seed, len(q.heap), len(model))
+			if q.len() != len(model) {
+				t.Fatalf("seed %d: %d in the queue, not %d", seed, q.len(), len(model))
 			}
 		}
 	}

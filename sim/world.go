@@ -159,7 +159,7 @@ func (w *World) unwind(n *Node) {
 
 // Step serves one event. It is false when there is none, or the run has ended.
 func (w *World) Step() bool {
-	if w.ended || len(w.q.heap) == 0 {
+	if w.ended || w.q.len() == 0 {
 		return false
 	}
 	w.serve(1<<62, 1, nil)
@@ -193,8 +193,8 @@ func (w *World) serve(until env.Instant, events int, cond func() bool) bool {
 			w.fail(r)
 		}
 	}()
-	for ; events > 0 && !w.ended && len(w.q.heap) > 0; events-- {
-		if w.q.heap[0].at > until {
+	for ; events > 0 && !w.ended && w.q.len() > 0; events-- {
+		if (*w.q.first())[0].at > until {
 			return false
 		}
 		at, it := w.q.pop()
@@ -247,7 +247,7 @@ func (w *World) scheduleCaused(at env.Instant, of uint64, it item) {
 
 // sweep throws away stopped timers when they are most of the heap.
 func (w *World) sweep() {
-	if w.stopped < 64 || w.stopped < len(w.q.heap)/2 {
+	if w.stopped < 64 || w.stopped < w.q.len()/2 {
 		return
 	}
 	w.q.sweep(func(it *item) bool { return it.timer != nil && it.timer.state == timerStopped })

@@ -247,8 +247,8 @@ func TestStoppedTimersDoNotRun(t *testing.T) {
 			t.Fatal("Stop of a pending timer")
 		}
 	}
-	if len(w.q.heap) > 5_000 {
-		t.Fatalf("%d in the heap", len(w.q.heap))
+	if w.q.len() > 5_000 {
+		t.Fatalf("%d in the heap", w.q.len())
 	}
 	w.RunFor(time.Second)
 	if ran != 1000 {

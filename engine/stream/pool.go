@@ -32,14 +32,20 @@ func (p *Pool) Free(b *Batch) {
 	invariant.Check(b.pool == p, "batch freed into another pool")
 	b.freed = true
 	if p.Poison {
-		whole := b.Data[:cap(b.Data)]
-		for i := range whole {
-			whole[i] = 0xDB
-		}
+		poison(b.Data[:cap(b.Data)])
 	}
 	b.Data, b.count, b.start = b.Data[:0], 0, 0
 	if len(p.free) < keep {
 		p.free = append(p.free, b)
+	}
+}
+
+func poison(b []byte) {
+	if len(b) > 0 {
+		b[0] = 0xDB
+	}
+	for n := 1; n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
 	}
 }
 

@@ -3,6 +3,7 @@ package simbroker
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 
 	"github.com/onefold/onefold/engine/invariant"
 )
@@ -124,6 +125,9 @@ func (l *log) place(b []byte, h *header, leaderEpoch int32, appendTime int64) in
 	}
 	l.leo = base + int64(h.count)
 	l.hw = l.leo
+	if len(l.batches) == cap(l.batches) {
+		l.batches = slices.Grow(l.batches, max(64, len(l.batches)))
+	}
 	l.batches = append(l.batches, batch{
 		base: base, last: l.leo - 1, pid: h.producerID, at: at, size: len(b), chunk: int32(len(l.chunks) - 1), maxTime: h.maxTime,
 		epoch: h.epoch, txn: h.txn(), control: h.control(),
