@@ -27,8 +27,10 @@ import (
 const module = "github.com/onefold/onefold/"
 
 // ports are the packages of the engine that a world implements or speaks.
-var ports = []string{"engine/env", "engine/blob", "engine/broker", "engine/proc", "engine/hook", "engine/probe", "engine/trace",
-	"engine/script", "engine/invariant", "engine/id"}
+var ports = []string{
+	"engine/env", "engine/blob", "engine/broker", "engine/proc", "engine/hook", "engine/probe", "engine/trace",
+	"engine/script", "engine/invariant", "engine/id",
+}
 
 const kmsg = "github.com/twmb/franz-go/pkg/kmsg"
 
@@ -42,26 +44,59 @@ var may = []struct {
 	others []string
 	why    string
 }{
-	{"engine/real", []string{"engine"}, nil, []string{"*"},
-		"engine/real implements the engine's ports; it knows no simulator and no checker"},
-	{"engine", nil, []string{"engine/real"}, []string{kmsg, "github.com/cespare/xxhash/v2", "github.com/klauspost/compress",
-		"github.com/pierrec/lz4/v4", "github.com/google/btree", "github.com/cockroachdb/pebble"},
-		"the engine asks its ports (env, blob, broker, proc) and is put on a world by others"},
-	{"faults", nil, nil, nil, "faults owns the Target interface and needs the standard library only"},
-	{"checker", nil, nil, []string{"github.com/anishathalye/porcupine"}, "an oracle shares no code with what it judges"},
-	{"sim/simbroker", append([]string{"sim", "faults"}, ports...), nil, []string{kmsg, "github.com/klauspost/compress", "github.com/pierrec/lz4/v4"},
-		"a simulated broker shares no code with the client that it is asked by"},
-	{"sim", append([]string{"faults"}, ports...), nil, []string{kmsg},
-		"the simulator knows the engine's ports only; an engine is put on a world in scenarios"},
-	{"scenarios/jobs", []string{"engine"}, []string{"engine/real"}, nil, "a job knows the engine only, as a user's does"},
-	{"scenarios/oracle", []string{"checker"}, nil, nil, "an oracle shares no code with what it judges"},
-	{"scenarios", []string{"engine", "sim", "faults", "checker"}, []string{"engine/real"}, []string{kmsg},
-		"a scenario puts the engine on a simulated world"},
-	{"reports", []string{"checker", "faults"}, nil, nil, "a report is drawn from verdicts and plans"},
-	{"cmd/simrun", []string{"scenarios", "sim", "reports", "checker", "faults", "engine/probe"}, nil, []string{"github.com/spf13"},
-		"simrun runs scenarios"},
-	{"cmd/realrun", []string{"engine", "scenarios/jobs", "scenarios/oracle", "checker", "reports", "faults"}, nil, []string{"*"},
-		"realrun is wiring; it knows no simulator"},
+	{
+		folder: "engine/real", own: []string{"engine"}, others: []string{"*"},
+		why: "engine/real implements the engine's ports; it knows no simulator and no checker",
+	},
+	{
+		folder: "engine", not: []string{"engine/real"},
+		others: []string{
+			kmsg, "github.com/cespare/xxhash/v2", "github.com/klauspost/compress",
+			"github.com/pierrec/lz4/v4", "github.com/google/btree", "github.com/cockroachdb/pebble",
+		},
+		why: "the engine asks its ports (env, blob, broker, proc) and is put on a world by others",
+	},
+	{folder: "faults", why: "faults owns the Target interface and needs the standard library only"},
+	{
+		folder: "checker", others: []string{"github.com/anishathalye/porcupine"},
+		why: "an oracle shares no code with what it judges",
+	},
+	{
+		folder: "sim/simbroker", own: append([]string{"sim", "faults"}, ports...),
+		others: []string{kmsg, "github.com/klauspost/compress", "github.com/pierrec/lz4/v4"},
+		why:    "a simulated broker shares no code with the client that it is asked by",
+	},
+	{
+		folder: "sim", own: append([]string{"faults"}, ports...), others: []string{kmsg},
+		why: "the simulator knows the engine's ports only; an engine is put on a world in scenarios",
+	},
+	{
+		folder: "scenarios/jobs", own: []string{"engine"}, not: []string{"engine/real"},
+		why: "a job knows the engine only, as a user's does",
+	},
+	{
+		folder: "scenarios/oracle", own: []string{"checker"},
+		why: "an oracle shares no code with what it judges",
+	},
+	{
+		folder: "scenarios", own: []string{"engine", "sim", "faults", "checker"}, not: []string{"engine/real"},
+		others: []string{kmsg},
+		why:    "a scenario puts the engine on a simulated world",
+	},
+	{
+		folder: "reports", own: []string{"checker", "faults"},
+		why: "a report is drawn from verdicts and plans",
+	},
+	{
+		folder: "cmd/simrun", own: []string{"scenarios", "sim", "reports", "checker", "faults", "engine/probe"},
+		others: []string{"github.com/spf13"},
+		why:    "simrun runs scenarios",
+	},
+	{
+		folder: "cmd/realrun", own: []string{"engine", "scenarios/jobs", "scenarios/oracle", "checker", "reports", "faults"},
+		others: []string{"*"},
+		why:    "realrun is wiring; it knows no simulator",
+	},
 }
 
 // deterministic says whether a package is one whose every step is a function of the seed.

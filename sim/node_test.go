@@ -235,8 +235,10 @@ func TestATraceNamesCauses(t *testing.T) {
 	if err := w.WriteTrace(&out, true); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"hook k9      generation=2 checkpoint=3", "b          heard from a", "test         seven=7 eight=8\n",
-		"a          timer        loop=main run=1"} {
+	for _, want := range []string{
+		"hook k9      generation=2 checkpoint=3", "b          heard from a", "test         seven=7 eight=8\n",
+		"a          timer        loop=main run=1",
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in the trace\n%s", want, &out)
 		}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,7 +124,7 @@ func TestRequestsOfTheDeadAreNotStruck(t *testing.T) {
 		ask()
 	})
 	w.RunFor(time.Second)
-	if fmt.Sprint(got) != fmt.Sprint([]Effect{LoseReply, NoEffect, LoseReply, NoEffect}) {
+	if want := []Effect{LoseReply, NoEffect, LoseReply, NoEffect}; !slices.Equal(got, want) {
 		t.Fatalf("got %v", got)
 	}
 }

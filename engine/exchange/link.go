@@ -95,7 +95,7 @@ func (l *link) OnClose(_ env.Conn, err error) {
 	if l.stopping {
 		return
 	}
-	err = fmt.Errorf("%w: with %s: %v", errBroken, l.peer, err)
+	err = fmt.Errorf("%w: with %s: %w", errBroken, l.peer, err)
 	for _, s := range l.senders {
 		s.end.Loop.Post(func() { s.broken(err) })
 	}

@@ -206,7 +206,8 @@ func Process[K, T, R any](k Keyed[K, T], uid string, setup func(*Setup) func(*Co
 
 // ProcessBoth runs a pair of functions on two keyed streams; they share the state that setup makes.
 func ProcessBoth[K, A, B, R any](p Connected[K, A, B], uid string,
-	setup func(*Setup) (func(*Context[K, R], A) error, func(*Context[K, R], B) error), opts ...Option) Stream[R] {
+	setup func(*Setup) (func(*Context[K, R], A) error, func(*Context[K, R], B) error), opts ...Option,
+) Stream[R] {
 	p.b.codec = p.a.codec
 	to := add[R](p.a.s.job, opts, graph.Operator{
 		UID: id.Operator(uid), Kind: graph.Keyed, Ports: 2,

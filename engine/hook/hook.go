@@ -43,8 +43,10 @@ const (
 	Count // how many there are
 )
 
-var names = [Count]string{"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9", "k10", "k11", "k12", "k13", "k14",
-	"c1", "c2", "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7"}
+var names = [Count]string{
+	"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9", "k10", "k11", "k12", "k13", "k14",
+	"c1", "c2", "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7",
+}
 
 func (p Point) String() string {
 	if p < Count {

@@ -79,7 +79,7 @@ func (b *Batches) inflate() bool {
 	}
 	records, err := b.codec.inflate(b.Batch.Compression, b.records)
 	if err != nil {
-		b.err = fmt.Errorf("%w at offset %d: %v", ErrCorrupt, b.Batch.BaseOffset, err)
+		b.err = fmt.Errorf("%w at offset %d: %w", ErrCorrupt, b.Batch.BaseOffset, err)
 		b.left = 0
 		return false
 	}

@@ -45,7 +45,6 @@ type cluster struct {
 	names      []string // of topics, sorted
 	turn       int      // counts asks, to go round the brokers
 	asking     bool
-	try        int
 	asked      []string // what the running ask names
 	waiting    []func(error)
 	next       []func(error) // wait for the ask behind the running one

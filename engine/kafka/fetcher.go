@@ -87,8 +87,10 @@ func (c *Client) NewFetcher(cfg FetcherConfig, splits []operator.Split) *Fetcher
 	orElse(&cfg.BufferBytes, 4<<20)
 	f := &Fetcher{client: c, cfg: cfg, splits: make([]operator.Split, len(splits))}
 	for _, s := range splits {
-		p := &fetchPart{split: s, tp: id.TopicPartition{Topic: s.Topic, Partition: s.Partition}, next: s.Position, stable: -1,
-			limit: -1, max: cfg.PartitionMaxBytes, usual: cfg.PartitionMaxBytes}
+		p := &fetchPart{
+			split: s, tp: id.TopicPartition{Topic: s.Topic, Partition: s.Partition}, next: s.Position, stable: -1,
+			limit: -1, max: cfg.PartitionMaxBytes, usual: cfg.PartitionMaxBytes,
+		}
 		f.parts = append(f.parts, p)
 		c.cluster.want(s.Topic)
 	}

@@ -142,7 +142,7 @@ func TestRefusedRecordComesAgain(t *testing.T) {
 		}
 		return nil
 	})
-	if err != no || f.Splits()[0].Position != 1 {
+	if !errors.Is(err, no) || f.Splits()[0].Position != 1 {
 		t.Fatalf("position %d, %v", f.Splits()[0].Position, err)
 	}
 	if got, err := drain(l, f, 10); err != nil || !slices.Equal(got, []string{"0:1=b", "0:2=c"}) {

@@ -74,8 +74,10 @@ func (c *Client) DescribeTransaction(transactionalID string, done func(Transacti
 			return
 		}
 		s := r.(*kmsg.DescribeTransactionsResponse).TransactionStates[0]
-		t := Transaction{TransactionalID: transactionalID, State: TxnState(s.State), ProducerID: s.ProducerID, ProducerEpoch: s.ProducerEpoch,
-			TimeoutMs: s.TimeoutMillis, StartUnixMs: s.StartTimestamp}
+		t := Transaction{
+			TransactionalID: transactionalID, State: TxnState(s.State), ProducerID: s.ProducerID, ProducerEpoch: s.ProducerEpoch,
+			TimeoutMs: s.TimeoutMillis, StartUnixMs: s.StartTimestamp,
+		}
 		for _, topic := range s.Topics {
 			for _, p := range topic.Partitions {
 				t.Partitions = append(t.Partitions, id.TopicPartition{Topic: topic.Topic, Partition: p})
@@ -180,8 +182,10 @@ func readProducers(resp *kmsg.DescribeProducersResponse) []PartitionProducers {
 		for _, p := range t.Partitions {
 			a := PartitionProducers{TopicPartition: id.TopicPartition{Topic: t.Topic, Partition: p.Partition}, Code: Code(p.ErrorCode)}
 			for _, x := range p.ActiveProducers {
-				a.Producers = append(a.Producers, ActiveProducer{x.ProducerID, x.ProducerEpoch, x.LastSequence, x.LastTimestamp,
-					x.CoordinatorEpoch, x.CurrentTxnStartOffset})
+				a.Producers = append(a.Producers, ActiveProducer{
+					x.ProducerID, x.ProducerEpoch, x.LastSequence, x.LastTimestamp,
+					x.CoordinatorEpoch, x.CurrentTxnStartOffset,
+				})
 			}
 			slices.SortStableFunc(a.Producers, func(a, b ActiveProducer) int { return cmp.Compare(a.ProducerID, b.ProducerID) })
 			out = append(out, a)

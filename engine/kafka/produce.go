@@ -152,7 +152,7 @@ type produceCall struct {
 func (k *produceCall) expired() {
 	if !k.over && !k.p.client.closed {
 		k.over = true
-		k.done(nil, fmt.Errorf("Produce to node %d: %w", k.node, ErrTimeout))
+		k.done(nil, fmt.Errorf("produce to node %d: %w", k.node, ErrTimeout))
 	}
 }
 

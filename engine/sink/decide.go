@@ -232,7 +232,7 @@ func endError(e Ended, t token.Token) error {
 	case e.Class == EndOK:
 		return nil
 	case e.Class == EndResolve:
-		return fmt.Errorf("%s answered %v: %w", t, e.Code, errAgain)
+		return fmt.Errorf("%s answered %w: %w", t, e.Code, errAgain)
 	}
-	return fmt.Errorf("%w: end %s: %v", errLoud, t, e.Code)
+	return fmt.Errorf("%w: end %s: %w", errLoud, t, e.Code)
 }

@@ -90,7 +90,6 @@ func (r *rig) until(what string, cond func() bool) {
 type memoryLog struct {
 	state   joblog.State
 	entries []joblog.Entry
-	owner   id.Generation
 }
 
 func (l *memoryLog) add(e joblog.Entry) error {

@@ -77,15 +77,6 @@ type Plan struct {
 	NoClusterRights bool
 }
 
-func (p *Plan) spec(sink id.Operator) (Spec, bool) {
-	for _, s := range p.Sinks {
-		if s.Operator == sink {
-			return s, true
-		}
-	}
-	return Spec{}, false
-}
-
 // Completion is one completed, unconfirmed checkpoint with the tokens that it decides.
 type Completion struct {
 	Checkpoint id.Checkpoint

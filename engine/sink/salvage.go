@@ -72,7 +72,7 @@ func SalvageRanges(ask Ask, p *Plan, lock kafka.Identity, found []Finding) error
 	case ended.Class == EndResolve:
 		return errAgain
 	case ended.Class != EndOK:
-		return fmt.Errorf("end of the salvage of %s: %v", found[0].Token.Sink, ended.Code)
+		return fmt.Errorf("end of the salvage of %s: %w", found[0].Token.Sink, ended.Code)
 	}
 	ask(Reach{SalvageDone})
 	return settleSalvage(ask, p, pseudo, flushed.Ranges)

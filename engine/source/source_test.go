@@ -185,7 +185,7 @@ func TestRetentionBeforeReadingIsAFailure(t *testing.T) {
 	policy := func(operator.Split, int64, int64) (int64, error) { return 0, refused }
 	rd = r.open(source.Kafka{Topic: "in", OutOfRange: policy}, operator.ExactlyOnce, split)
 	r.until(rd.ended)
-	if rd.err != refused {
+	if !errors.Is(rd.err, refused) {
 		t.Fatal(rd.err)
 	}
 }

@@ -22,7 +22,6 @@ type benchHost struct {
 	b       *testing.B
 	running atomic.Int32
 	acked   atomic.Int32
-	ended   chan struct{}
 	stopped atomic.Int32
 }
 

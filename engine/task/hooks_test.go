@@ -82,10 +82,11 @@ func TestOneSeedOneTrace(t *testing.T) {
 		r.run(time.Minute)
 		return r.w.TraceHash()
 	}
-	if run(1) != run(1) {
+	once, again := run(1), run(1)
+	if once != again {
 		t.Error("one seed, two traces")
 	}
-	if run(1) == run(2) {
+	if once == run(2) {
 		t.Error("two seeds, one trace")
 	}
 }

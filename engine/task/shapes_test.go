@@ -206,7 +206,8 @@ func TestFailureNamesOperatorAndRecord(t *testing.T) {
 	if got != "v0/0 guilty at in partition 0 offset 30: no such account" || bug != nil {
 		t.Errorf("error: %q %v", got, bug)
 	}
-	got, bug = broken(t, func() error { var m map[string]int; m["x"] = 1; return nil })
+	var none map[string]int
+	got, bug = broken(t, func() error { none["x"] = 1; return nil })
 	if !strings.HasPrefix(got, "v0/0 guilty at in partition 0 offset 30: panic: assignment to entry in nil map in ") || bug != nil {
 		t.Errorf("panic: %q %v", got, bug)
 	}

@@ -75,7 +75,6 @@ type Summary struct {
 // one is what is kept of each run.
 type one struct {
 	result *scenarios.Result
-	err    error
 	done   bool
 }
 

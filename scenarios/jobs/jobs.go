@@ -28,8 +28,12 @@ func All() []Spec {
 		{"payments", "payments by account, a running total per account", []string{payments.In}, []string{payments.Out}, payments.Job, payments.Input},
 		{"copy", "each record of one topic to another, with the place it came from", []string{copy.In}, []string{copy.Out}, copy.Job, copy.Input},
 		{"fraud", "keyed enrichment and a windowed score per card", []string{fraud.In}, []string{fraud.Out}, fraud.Job, fraud.Input},
-		{"ledger", "credits and debits joined by account, then branch and region totals: two sources, two sinks, three exchanges",
-			[]string{ledger.Credits, ledger.Debits}, []string{ledger.Balances, ledger.Regions}, ledger.Job, ledger.Input},
+		{
+			"ledger", "credits and debits joined by account, then branch and region totals: two sources, two sinks, three exchanges",
+			[]string{ledger.Credits, ledger.Debits},
+			[]string{ledger.Balances, ledger.Regions},
+			ledger.Job, ledger.Input,
+		},
 	}
 }
 

@@ -118,7 +118,7 @@ func (c *client) send(o op, sizeBytes int, effect func() error, done func(error)
 	}
 	c.s.wait(c.n, 1)
 	w.At(w.Now().Add(there), func() {
-		err := error(ErrUnavailable)
+		err := ErrUnavailable
 		if !failed || fail == sim.BlobFailAfter {
 			err = effect()
 			w.Entry(c.n, entryBlob, uint64(o), outcome(err), c.number, 0)

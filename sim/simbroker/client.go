@@ -208,7 +208,7 @@ func (k *clientConn) OnLinkClose(_ *sim.Link, err error) {
 	var told *pair
 	for _, p := range lost {
 		if p.op != nil {
-			k.client.c.lostOperation(p.op, cause == broker.ErrNotSent)
+			k.client.c.lostOperation(p.op, errors.Is(cause, broker.ErrNotSent))
 		}
 		wrapped := fmt.Errorf("broker %d: %w: %w", k.to.id, cause, err)
 		switch {

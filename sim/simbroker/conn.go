@@ -95,14 +95,6 @@ func (s *serverConn) reply(resp kmsg.Response) {
 	s.next()
 }
 
-// from is the index of the node that asks; the broker's own where nobody reads the answer.
-func (s *serverConn) from() uint64 {
-	if s.link == nil {
-		return uint64(s.b.node.Index())
-	}
-	return uint64(s.link.Peer().Index())
-}
-
 // detached hands requests to a broker on a connection that nobody reads any more: late or repeated ones.
 func (b *Broker) detached(reqs []kmsg.Request) {
 	if !b.up() {

@@ -105,8 +105,8 @@ func (r *rig) settleUnless(open bool) {
 func inState(t *testing.T, profile string, s TxnState, version int16) (*rig, identity) {
 	t.Helper()
 	r := newRig(t, 9, profile)
+	r.init("a") // so that one epoch below exists
 	x := r.init("a")
-	x = r.init("a") // so that one epoch below exists
 	if s == Empty {
 		return r, x
 	}

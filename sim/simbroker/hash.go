@@ -4,7 +4,7 @@ package simbroker
 func javaHash(s string) int32 {
 	var h int32
 	for _, r := range s {
-		h = 31*h + int32(r)
+		h = 31*h + r
 	}
 	if h == -1<<31 {
 		return 0

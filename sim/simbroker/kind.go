@@ -36,7 +36,6 @@ var (
 	entryGaveUp  = trace.NewKind("marker-refused", "id", "partition", "code", "")
 	entryLeader  = trace.NewKind("leader", "partition", "broker", "epoch", "")
 	entryCoord   = trace.NewKind("coordinator", "shard", "broker", "epoch", "")
-	entryRequest = trace.NewKind("request", "key", "version", "from", "")
 )
 
 var (

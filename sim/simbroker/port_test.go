@@ -99,9 +99,9 @@ func TestRefusedIsNotSent(t *testing.T) {
 	r.wait(a)
 	equal(t, "no such broker", errors.Is(a.err, broker.ErrNotSent), true)
 
-	slow := r.start(1, fetchReq(0, 0, true, 100, time.Minute))
+	r.start(1, fetchReq(0, 0, true, 100, time.Minute))
 	leader := r.c.Leader("out", 0)
-	slow = r.start(int32(leader), fetchReq(0, 0, true, 100, time.Minute))
+	slow := r.start(int32(leader), fetchReq(0, 0, true, 100, time.Minute))
 	behind := r.start(int32(leader), kmsg.NewPtrApiVersionsRequest())
 	r.w.RunFor(time.Second)
 	equal(t, "waits behind the long poll", behind.done, false)

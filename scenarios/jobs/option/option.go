@@ -48,8 +48,10 @@ func (o Options) From(logical string) graph.SourceFactory {
 
 // To is the sink of a topic.
 func (o Options) To(logical string) graph.SinkFactory {
-	k := sink.Kafka{Topic: o.Topic(logical), TransactionTimeout: o.TransactionTimeout, ToleratedFailures: o.ToleratedFailures,
-		Linger: o.Linger, DeliveryTimeout: o.DeliveryTimeout}
+	k := sink.Kafka{
+		Topic: o.Topic(logical), TransactionTimeout: o.TransactionTimeout, ToleratedFailures: o.ToleratedFailures,
+		Linger: o.Linger, DeliveryTimeout: o.DeliveryTimeout,
+	}
 	if o.Sink != nil {
 		return o.Sink(k)
 	}
