@@ -73,7 +73,8 @@ func PlanOf(s Scenario, seed uint64, engine string) (faults.Plan, error) {
 			params.Partitions = append(params.Partitions, faults.PartitionName{Topic: t, Partition: int32(p)})
 		}
 	}
-	p := faults.Swarm(func(kind, a, b, c uint64) uint64 { return sim.Hash(seed, env.Kind(kind), a, b, c) }, params)
+	own := seed ^ sim.NameKey(s.Name) // scenarios do not share their plans
+	p := faults.Swarm(func(kind, a, b, c uint64) uint64 { return sim.Hash(own, env.Kind(kind), a, b, c) }, params)
 	for _, line := range e.Favour {
 		f, err := faults.ParseFault(line)
 		if err != nil {
