@@ -14,7 +14,7 @@ func BenchmarkPayments(b *testing.B) { benchmarkSeeds(b, Options{}) }
 func BenchmarkPaymentsFast(b *testing.B) { benchmarkSeeds(b, Options{Fast: true}) }
 
 func benchmarkSeeds(b *testing.B, o Options) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as simrun does
+	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // as simrun does
 	s, _ := Find("payments")
 	var virtual time.Duration
 	var entries uint64

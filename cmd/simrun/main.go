@@ -10,12 +10,18 @@ import (
 	"syscall"
 )
 
-// gcPercent trades memory that is there for speed: a world is small, and short-lived.
-const gcPercent = 400
+// Memory that is there is traded for speed: a world is small, and short-lived. Both give way to GOGC and GOMEMLIMIT.
+const (
+	gcPercent   = 1000
+	memoryLimit = 8 << 30
+)
 
 func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)

@@ -47,10 +47,11 @@ type Task struct {
 	pool  *stream.Pool
 
 	phase     phase
-	scheduled bool // a turn is posted
-	flushing  bool // the flush timer runs
-	shipped   bool // a batch left since room was last looked at
-	released  bool // ends are closed
+	scheduled bool   // a turn is posted
+	turning   func() // turn
+	flushing  bool   // the flush timer runs
+	shipped   bool   // a batch left since room was last looked at
+	released  bool   // ends are closed
 
 	chain   *graph.Chain
 	group   graph.Group
@@ -71,6 +72,7 @@ func Start(p *proc.Process, spec Spec, ex *exchange.Exchange, host Host) *Task {
 		p: p, loop: loop, spec: spec, host: host, ex: ex, store: p.Blob(loop), work: p.Workers(loop),
 		pool: &stream.Pool{Poison: spec.Options.Check},
 	}
+	t.turning = t.turn
 	loop.Post(t.start)
 	return t
 }

@@ -39,7 +39,7 @@ func newSource(t *Task, op int) *source {
 func (t *Task) schedule() {
 	if t.phase == running && !t.scheduled {
 		t.scheduled = true
-		t.loop.Post(t.turn)
+		t.loop.Post(t.turning)
 	}
 }
 
