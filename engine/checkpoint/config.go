@@ -37,6 +37,12 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
+// Budget is the longest time between the first record of an epoch and the completion of a checkpoint that carries it,
+// failures included: what a transaction timeout must exceed, together with restart and restore.
+func (c Config) Budget() time.Duration {
+	return c.Interval + c.Timeout + time.Duration(c.Tolerated)*(max(c.Interval, c.Pause)+c.Timeout)
+}
+
 // Rules are decisions of the coordinator that a negative control replaces.
 type Rules struct {
 	// Next reports whether the commit of a completed checkpoint may be sent although an older one is not confirmed.

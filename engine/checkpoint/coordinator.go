@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"time"
 
 	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/id"
@@ -306,10 +305,4 @@ func (c *Coordinator) Pending() string {
 		return fmt.Sprintf("checkpoint %d waits for %d of %d commits and their confirmation", c.waiting[0].number, len(c.waiting[0].open), len(c.waiting[0].tokens))
 	}
 	return ""
-}
-
-// Budget is the longest time between the first record of an epoch and the completion of a checkpoint that carries it,
-// failures included: what a transaction timeout must exceed, together with restart and restore.
-func (c Config) Budget() time.Duration {
-	return c.Interval + c.Timeout + time.Duration(c.Tolerated)*(max(c.Interval, c.Pause)+c.Timeout)
 }

@@ -1,6 +1,7 @@
 package joblog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -79,7 +80,7 @@ func (s *State) complete(e Entry) error {
 	s.Completed, s.Highest = &ref, ref.Checkpoint
 	s.Retained = append(slices.Clip(s.Retained), ref)
 	s.Undecided = append(slices.Clip(s.Undecided), e.Tokens...)
-	slices.SortStableFunc(s.Undecided, func(a, b token.Token) int { return compare(a.Checkpoint, b.Checkpoint) })
+	slices.SortStableFunc(s.Undecided, func(a, b token.Token) int { return cmp.Compare(a.Checkpoint, b.Checkpoint) })
 	return nil
 }
 
@@ -135,14 +136,4 @@ func without(tokens []token.Token, n id.Checkpoint) []token.Token {
 		}
 	}
 	return rest
-}
-
-func compare(a, b id.Checkpoint) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

@@ -29,7 +29,7 @@ func (r *generation) begin() {
 
 // open reads the log, or creates it, and refuses to go on with a job that is over or another one.
 func (r *generation) open() {
-	r.log.Open(r.cfg.Job.Name, shape(r.cfg.Job), func(tail *joblog.Entry, err error) {
+	r.log.Open(r.cfg.Job.Name, Shape(r.cfg.Job), func(tail *joblog.Entry, err error) {
 		if err != nil {
 			r.broken(err)
 			return
@@ -98,7 +98,7 @@ func (r *generation) claim(newest id.Generation) {
 
 // own makes this JobManager the active one: it is heard as such from now on.
 func (j *JobManager) own(r *generation, g id.Generation) {
-	if j.run != r {
+	if j.present != r {
 		return
 	}
 	j.owned = g

@@ -2,6 +2,7 @@ package jobmanager
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"slices"
@@ -116,7 +117,7 @@ func (r *generation) execute(e checkpoint.Effect) {
 	case checkpoint.Restart:
 		r.fail(e.Reason)
 	case checkpoint.Halt:
-		r.halt(fmt.Errorf("%s", e.Reason))
+		r.halt(errors.New(e.Reason))
 	case checkpoint.Finish:
 		r.conclude(e.Checkpoint, e.Ended)
 	default:
@@ -177,16 +178,27 @@ func (r *generation) confirm(e checkpoint.Confirm) {
 		r.loop.Post(func() { r.step(checkpoint.CommitsConfirmed{Checkpoint: e.Checkpoint}) })
 		return
 	}
-	r.committer.Confirm(e.Checkpoint, e.Tokens, func(o operator.ConfirmOutcome) {
-		switch {
-		case o.Err != nil:
-			r.halt(fmt.Errorf("confirm of checkpoint %d, whose tokens are kept: %w", e.Checkpoint, o.Err))
-		case o.Resolve:
-			r.fail(fmt.Sprintf("confirm of checkpoint %d: a token must be resolved", e.Checkpoint))
-		default:
-			r.step(checkpoint.CommitsConfirmed{Checkpoint: e.Checkpoint})
-		}
-	})
+	r.committer.Confirm(e.Checkpoint, e.Tokens, func(o operator.ConfirmOutcome) { r.answered(e.Checkpoint, o) })
+}
+
+// answered takes what a confirm has found. A loss is in the log before anything else follows from it: the tokens have
+// ended, so that no restore would find it again.
+func (r *generation) answered(n id.Checkpoint, o operator.ConfirmOutcome) {
+	switch {
+	case o.Lost != nil:
+		loss := o.Lost
+		r.append(joblog.Entry{Kind: joblog.Lost, Checkpoint: n, Loss: loss}, func() {
+			r.event(Event{Kind: LossReported, Checkpoint: n, Loss: loss, Err: o.Err})
+			o.Lost = nil
+			r.answered(n, o)
+		})
+	case o.Err != nil:
+		r.halt(fmt.Errorf("confirm of checkpoint %d, whose tokens are kept: %w", n, o.Err))
+	case o.Resolve:
+		r.fail(fmt.Sprintf("confirm of checkpoint %d: a token must be resolved", n))
+	default:
+		r.step(checkpoint.CommitsConfirmed{Checkpoint: n})
+	}
 }
 
 // confirmed reports a checkpoint whose tokens have ended, and mirrors its positions.

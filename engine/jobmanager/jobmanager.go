@@ -42,8 +42,8 @@ type JobManager struct {
 	born id.Position // tail of the log when this process began
 
 	members []*member   // registered TaskManagers, by name
-	run     *generation // nil: waiting, or over
-	runs    uint32      // generations begun by this process
+	present *generation // nil: waiting, or over
+	begun   uint32      // generations begun by this process
 	over    bool        // the job has ended here
 
 	owned     id.Generation // newest that this process claimed; 0: none, or displaced
@@ -123,7 +123,7 @@ func (j *JobManager) ask(a ask) {
 		return
 	}
 	j.asks = append(j.asks, a)
-	if r := j.run; r != nil {
+	if r := j.present; r != nil {
 		r.loop.Post(func() { r.savepoint(a.stop) })
 	}
 }
@@ -151,7 +151,7 @@ func (j *JobManager) tick() {
 
 // consider begins a generation when it is time.
 func (j *JobManager) consider() {
-	if j.over || j.run != nil {
+	if j.over || j.present != nil {
 		return
 	}
 	have, need := j.slots(), j.plan.Slots()
@@ -175,8 +175,8 @@ func (j *JobManager) consider() {
 		j.p.Reached(tookOver)
 	}
 	j.announced, j.standing, j.at = -1, false, 0
-	j.runs++
-	j.run = newGeneration(j, j.runs)
+	j.begun++
+	j.present = newGeneration(j, j.begun)
 }
 
 // emit tells an event.
@@ -237,10 +237,10 @@ func (j *JobManager) finished(r *generation, e Event) {
 
 // end closes a generation and its tasks. False: it is not the present one.
 func (j *JobManager) end(r *generation) bool {
-	if j.run != r {
+	if j.present != r {
 		return false
 	}
-	j.run = nil
+	j.present = nil
 	r.close()
 	for _, m := range j.members {
 		if m.used {

@@ -1,6 +1,8 @@
 package jobmanager_test
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/joblog"
 	"github.com/onefold/onefold/engine/jobmanager"
+	"github.com/onefold/onefold/engine/operator"
 	"github.com/onefold/onefold/engine/probe"
 )
 
@@ -181,6 +184,41 @@ func TestRefusedCommitRestarts(t *testing.T) {
 	}
 	b.until(jobmanager.CheckpointConfirmed, 3)
 	b.sound()
+}
+
+// What retention deleted before it was visible is named in the log by the confirm that finds it: once the transaction has
+// ended, nothing else would ever say it. A loss that is accepted lets the job go on, any other one stops it.
+func TestLossFoundByConfirmIsLogged(t *testing.T) {
+	for _, accepted := range []bool{true, false} {
+		b := newBench(t, 9)
+		loss := &joblog.Loss{Checkpoint: 1, Accepted: accepted, Items: []joblog.LostRange{{Reason: "deleted while its transaction was open"}}}
+		b.deleted = &operator.ConfirmOutcome{Lost: loss}
+		if !accepted {
+			b.deleted.Err = errors.New("records are lost")
+		}
+		b.simple()
+		if e := b.until(jobmanager.LossReported, 1); e.Loss == nil || len(e.Loss.Items) != 1 || (e.Err == nil) != accepted {
+			t.Errorf("accepted %v: reported as %v with %+v", accepted, e.Event, e.Loss)
+		}
+		if accepted {
+			b.until(jobmanager.CheckpointConfirmed, 2)
+			b.sound()
+		} else {
+			b.until(jobmanager.Stopped, 1)
+		}
+		var after []joblog.Kind
+		for _, e := range b.log() {
+			if e.Kind == joblog.Lost || len(after) > 0 {
+				after = append(after, e.Kind)
+			}
+		}
+		if want := []joblog.Kind{joblog.Lost, joblog.Confirmed}; accepted && (len(after) < 2 || !slices.Equal(after[:2], want)) {
+			t.Errorf("accepted: the log goes on with %v", after)
+		}
+		if !accepted && !slices.Equal(after, []joblog.Kind{joblog.Lost}) {
+			t.Errorf("not accepted: the log goes on with %v", after)
+		}
+	}
 }
 
 // Bounded input: the job ends when its final checkpoint is confirmed, and starting it again says so.

@@ -48,7 +48,7 @@ func (m *member) OnMessage(_ env.Conn, frame []byte) {
 	case *wire.Outdated:
 		m.j.doubt(msg.Followed)
 	default:
-		m.j.toRun(msg)
+		m.j.relay(msg)
 	}
 }
 
@@ -99,8 +99,8 @@ func (m *member) lost(why string) {
 		return
 	}
 	j.p.Reached(lostOne)
-	if j.run != nil {
-		j.failed(j.run, fmt.Sprintf("TaskManager %s lost: %s", m.name, why))
+	if j.present != nil {
+		j.failed(j.present, fmt.Sprintf("TaskManager %s lost: %s", m.name, why))
 	}
 }
 
@@ -143,14 +143,14 @@ func (j *JobManager) missed() bool {
 
 // doubt has the generation read the log when a TaskManager follows a newer one.
 func (j *JobManager) doubt(followed id.Generation) {
-	if r := j.run; r != nil && j.owned > 0 && followed > j.owned {
+	if r := j.present; r != nil && j.owned > 0 && followed > j.owned {
 		r.loop.Post(r.doubt)
 	}
 }
 
-// toRun hands a task's message to the generation that it belongs to.
-func (j *JobManager) toRun(msg wire.Message) {
-	if r := j.run; r != nil && j.owned > 0 {
+// relay hands a task's message to the present generation, which looks whether it belongs to it.
+func (j *JobManager) relay(msg wire.Message) {
+	if r := j.present; r != nil && j.owned > 0 {
 		g := j.owned
 		r.loop.Post(func() { r.heard(g, msg) })
 	}
@@ -180,7 +180,7 @@ func (j *JobManager) places(need int32) []*member {
 
 // deploy sends each TaskManager its part of the plan. The message's places and subtasks are filled in here.
 func (j *JobManager) deploy(r *generation, d wire.Deploy) {
-	if j.run != r {
+	if j.present != r {
 		return
 	}
 	slots := j.places(j.plan.Slots())
@@ -209,7 +209,7 @@ func (j *JobManager) deploy(r *generation, d wire.Deploy) {
 
 // broadcast sends a message of a generation to all TaskManagers that host its tasks.
 func (j *JobManager) broadcast(r *generation, msg wire.Message) {
-	if j.run != r {
+	if j.present != r {
 		return
 	}
 	for _, m := range j.members {

@@ -210,7 +210,7 @@ func assign(all []wire.Assignment, v id.Vertex, parallelism int32, splits []oper
 func (r *generation) deploy(assigned []wire.Assignment) {
 	plan := r.plan
 	place := checkpoint.Place{
-		Job: r.state.Job, Generation: r.number, Graph: shape(r.cfg.Job), Parallelism: plan.Parallelism(),
+		Job: r.state.Job, Generation: r.number, Graph: Shape(r.cfg.Job), Parallelism: plan.Parallelism(),
 		Subtasks: r.subtasks, Highest: r.state.Highest, Confirmed: r.state.Confirmed, Retained: r.state.Retained,
 	}
 	for _, s := range r.subtasks {

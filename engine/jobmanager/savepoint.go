@@ -1,7 +1,6 @@
 package jobmanager
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +23,7 @@ type Sealed struct {
 func SealKey(n id.Checkpoint) blob.Key { return blob.Key(fmt.Sprintf("savepoints/%016d", uint64(n))) }
 
 func (r *generation) sealOf(ref joblog.CheckpointRef) []byte {
-	document, err := json.Marshal(Sealed{Job: r.state.Job, Graph: shape(r.cfg.Job), Ref: ref})
+	document, err := json.Marshal(Sealed{Job: r.state.Job, Graph: Shape(r.cfg.Job), Ref: ref})
 	if err != nil {
 		panic(err) // plain data always encodes
 	}
@@ -56,8 +55,7 @@ func ReadSealed(k blob.Key, object []byte) (Sealed, error) {
 	if err != nil {
 		return s, err
 	}
-	d := json.NewDecoder(bytes.NewReader(document))
-	if err := d.Decode(&s); err != nil || s.Ref.Checkpoint == 0 {
+	if err := json.Unmarshal(document, &s); err != nil || s.Ref.Checkpoint == 0 {
 		return s, fmt.Errorf("%s: %w: it is not the seal of a savepoint", k, joblog.ErrCorrupt)
 	}
 	return s, nil

@@ -2,14 +2,15 @@ package jobmanager
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/onefold/onefold/engine/graph"
 )
 
-// shape is the fingerprint of a job with the operators in words, so that a difference can be named: the fingerprint, then
-// uid:kind for each operator.
-func shape(j *graph.Job) string {
+// Shape is how job log and manifests name the graph of a job: its fingerprint, then uid:kind for each operator, so that a
+// difference can be told in words.
+func Shape(j *graph.Job) string {
 	s := j.Fingerprint()
 	for _, o := range j.Operators {
 		s += fmt.Sprintf(" %s:%s", o.UID, o.Kind)
@@ -17,23 +18,20 @@ func shape(j *graph.Job) string {
 	return s
 }
 
-// Shape is how job log and manifests name the graph of a job.
-func Shape(j *graph.Job) string { return shape(j) }
-
 // sameShape says which operator makes a job another one than was recorded.
 func sameShape(recorded string, j *graph.Job) error {
-	now := shape(j)
+	now := Shape(j)
 	if recorded == now {
 		return nil
 	}
 	before, after := strings.Fields(recorded), strings.Fields(now)
 	for _, o := range before[min(1, len(before)):] {
-		if !contains(after, o) {
+		if !slices.Contains(after, o) {
 			return fmt.Errorf("the job graph has changed: operator %s is recorded, and is not in this job as it was", name(o))
 		}
 	}
 	for _, o := range after[1:] {
-		if !contains(before, o) {
+		if !slices.Contains(before, o) {
 			return fmt.Errorf("the job graph has changed: operator %s is new", name(o))
 		}
 	}
@@ -42,15 +40,6 @@ func sameShape(recorded string, j *graph.Job) error {
 		first = name(after[1])
 	}
 	return fmt.Errorf("the job graph has changed: the operators are the same, their order or their edges are not (from operator %s on)", first)
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // name is the operator part of uid:kind, with its kind in brackets.

@@ -17,7 +17,7 @@ func (j *JobManager) watch() {
 		return
 	}
 	j.loop.After(j.cfg.HeartbeatTimeout, j.watch)
-	if j.run != nil || j.watching {
+	if j.present != nil || j.watching {
 		return
 	}
 	j.watching = true
@@ -27,7 +27,7 @@ func (j *JobManager) watch() {
 			j.see(tail.State.Generation)
 		}
 		switch {
-		case j.over || j.run != nil || err == nil && tail == nil:
+		case j.over || j.present != nil || err == nil && tail == nil:
 		case err != nil:
 			j.finish(Event{Kind: Stopped, Err: err})
 		case tail.State.Ended:
@@ -50,7 +50,7 @@ func (j *JobManager) turn() bool {
 		return false
 	}
 	if j.at == 0 {
-		wait := time.Duration(j.p.Draw(kindTurn, j.p.Nonce, uint64(j.runs), uint64(now)) % uint64(j.cfg.HeartbeatInterval))
+		wait := time.Duration(j.p.Draw(kindTurn, j.p.Nonce, uint64(j.begun), uint64(now)) % uint64(j.cfg.HeartbeatInterval))
 		j.at = now.Add(wait)
 		j.loop.After(wait, j.consider)
 	}

@@ -35,12 +35,13 @@ type bench struct {
 
 	config  func(c *jobmanager.Config) // may be nil
 	events  []told
-	commits []token.Token // that reached the fake Kafka
-	mute    bool          // tasks do not ack
-	deaf    bool          // tasks do not react to a cancel
-	failing bool          // tasks fail soon after they run
-	lag     time.Duration // tasks take so long to end
-	refuse  int           // so many commits are refused
+	commits []token.Token            // that reached the fake Kafka
+	mute    bool                     // tasks do not ack
+	deaf    bool                     // tasks do not react to a cancel
+	failing bool                     // tasks fail soon after they run
+	lag     time.Duration            // tasks take so long to end
+	refuse  int                      // so many commits are refused
+	deleted *operator.ConfirmOutcome // what the next confirm finds; nil: nothing
 	fatal   []error
 	starts  []task.Spec
 
@@ -350,7 +351,11 @@ func (c *fakeCommitter) Restore(in operator.RestoreInput, log joblog.Appender, d
 }
 
 func (c *fakeCommitter) Confirm(_ id.Checkpoint, _ []token.Token, done func(operator.ConfirmOutcome)) {
-	c.loop.After(3*time.Millisecond, func() { done(operator.ConfirmOutcome{}) })
+	var o operator.ConfirmOutcome
+	if c.b.deleted != nil {
+		o, c.b.deleted = *c.b.deleted, nil
+	}
+	c.loop.After(3*time.Millisecond, func() { done(o) })
 }
 
 func (c *fakeCommitter) Close() {}

@@ -137,15 +137,18 @@ type (
 	Say struct{ Text string }
 )
 
-// The facts.
+// The facts. In each an Err is what was left after the last try.
 type (
-	Done  struct{ Err error }
+	// Done says no more than that.
+	Done struct{ Err error }
+	// Slept tells the time after a Sleep.
 	Slept struct{ Now env.Instant }
 	// Described has one transaction per id; one that is not known has no State.
 	Described struct {
 		Transactions []kafka.Transaction
 		Err          error
 	}
+	// Seen is what partitions and lanes say, all at the instant Now or later than the question.
 	Seen struct {
 		Producers []kafka.PartitionProducers
 		LogStarts []int64 // -1: not known
@@ -153,46 +156,56 @@ type (
 		Now       env.Instant
 		Err       error
 	}
-	Witnessed   struct{ Answers []WitnessAnswer }
+	// Witnessed has one answer per place.
+	Witnessed struct{ Answers []WitnessAnswer }
+	// MarkerFound is the verdict of the marker; WitnessUndecided: there is none yet.
 	MarkerFound struct{ Witness Witness }
 	// RecordsFound has the first offset of each run of one producer epoch.
 	RecordsFound struct {
 		Firsts []int64
 		Err    error
 	}
+	// Initialised has the identity that may write from now on.
 	Initialised struct {
 		Who  kafka.Identity
 		Code kafka.Code
 		Err  error
 	}
+	// Ended is the answer to EndTxn and what it asks for.
 	Ended struct {
 		Class EndClass
 		Code  kafka.Code
 		Who   kafka.Identity // afterwards
 		Err   error
 	}
+	// Answered is Kafka's answer to one try.
 	Answered struct {
 		Code kafka.Code
 		Err  error
 	}
+	// RangeRead sums the records that were read back.
 	RangeRead struct {
 		Count int64
 		CRC   uint32
 		Err   error
 		Gone  bool // the records are not there: an error that no repetition helps
 	}
+	// Flushed says that everything replayed is acknowledged.
 	Flushed struct {
 		Ranges []token.Range // what the replay wrote
 		Err    error
 	}
+	// IDsListed has every transactional id of the cluster, sorted.
 	IDsListed struct {
 		IDs []kafka.ListedTransaction
 		Err error
 	}
+	// PartitionsListed has every partition of the topics, sorted.
 	PartitionsListed struct {
 		Partitions []id.TopicPartition
 		Err        error
 	}
+	// Appended has the fold of the job log after the entry.
 	Appended struct {
 		State joblog.State
 		Err   error
@@ -216,6 +229,7 @@ func (e AskWitness) String() string  { return fmt.Sprintf("witness %v", e.Places
 func (e FindMarker) String() string  { return fmt.Sprintf("find marker after %v", e.Place) }
 func (e FindRecords) String() string { return fmt.Sprintf("find records after %v", e.Place) }
 func (e Initialise) String() string  { return fmt.Sprintf("initialise %s timeout=%v", e.ID, e.Timeout) }
+
 func (e EndTxn) String() string {
 	s := fmt.Sprintf("end %s %s", who(e.Who), verb(e.Commit))
 	if e.Once {
@@ -223,12 +237,15 @@ func (e EndTxn) String() string {
 	}
 	return s
 }
+
 func (e WriteMarker) String() string {
 	return fmt.Sprintf("write-marker %v pid=%d epoch=%d %s coordinator-epoch=%d", e.Partitions, e.ProducerID, e.ProducerEpoch, verb(e.Commit), e.CoordinatorEpoch)
 }
+
 func (e RepairPartitions) String() string {
 	return fmt.Sprintf("add-and-end %s %v %s", who(e.Who), e.Partitions, verb(e.Commit))
 }
+
 func (e RepairLane) String() string {
 	return fmt.Sprintf("add-offsets-and-end %s %s %s", who(e.Who), e.Sink, verb(e.Commit))
 }

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -12,27 +13,13 @@ import (
 
 // OldestFirst orders tokens for committing: by checkpoint, sink, subtask, lane number.
 func OldestFirst(a, b token.Token) int {
-	switch {
-	case a.Checkpoint != b.Checkpoint:
-		return compare(a.Checkpoint, b.Checkpoint)
-	case a.Sink != b.Sink:
-		return strings.Compare(string(a.Sink), string(b.Sink))
-	case a.Subtask != b.Subtask:
-		return compare(a.Subtask, b.Subtask)
-	case a.Number != b.Number:
-		return compare(a.Number, b.Number)
-	}
-	return strings.Compare(a.TransactionalID, b.TransactionalID)
-}
-
-func compare[T ~int32 | ~uint64](a, b T) int {
-	if a < b {
-		return -1
-	}
-	if a > b {
-		return 1
-	}
-	return 0
+	return cmp.Or(
+		cmp.Compare(a.Checkpoint, b.Checkpoint),
+		cmp.Compare(a.Sink, b.Sink),
+		cmp.Compare(a.Subtask, b.Subtask),
+		cmp.Compare(a.Number, b.Number),
+		cmp.Compare(a.TransactionalID, b.TransactionalID),
+	)
 }
 
 // Same reports whether two tokens name the same transaction.

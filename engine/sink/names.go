@@ -21,9 +21,6 @@ func Group(job id.Job, sink id.Operator) string { return "onefold." + string(job
 // SalvageID is the one transactional id that all generations of a sink share: the lock of a salvage.
 func SalvageID(job id.Job, sink id.Operator) string { return Group(job, sink) + ".salvage" }
 
-// Prefix begins every transactional id of a job.
-func Prefix(job id.Job) string { return "onefold." + string(job) + "." }
-
 // Name is a transactional id in parts.
 type Name struct {
 	Job        id.Job

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -128,7 +129,7 @@ func (c *Committer) ensureMarkers(e EnsureMarkers, done func(Fact)) {
 			case t.Code == kafka.UnknownTopicOrPartition:
 				c.client.CreateTopics([]kafka.NewTopic{{Name: e.Topic, Partitions: e.Partitions, Replication: -1}}, func(codes []kafka.Code, err error) {
 					if err != nil || len(codes) != 1 {
-						grow(kafka.OK, firstErr(err, fmt.Errorf("no answer for %s", e.Topic)))
+						grow(kafka.OK, cmp.Or(err, fmt.Errorf("no answer for %s", e.Topic)))
 						return
 					}
 					grow(codes[0], nil)

@@ -1,8 +1,10 @@
 package sink
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/kafka"
@@ -63,7 +65,7 @@ func (c *Committer) look(e Look, done func(Fact)) {
 	if len(e.Partitions) > 0 {
 		left++
 		c.client.DescribeProducers(e.Partitions, func(p []kafka.PartitionProducers, err error) {
-			f.Producers, f.Err = p, firstErr(f.Err, err)
+			f.Producers, f.Err = p, cmp.Or(f.Err, err)
 			if err != nil || !e.LogStarts {
 				part()
 				return
@@ -146,12 +148,12 @@ func (c *Committer) lanes(lanes []Lane, f *Seen, out []LaneValue, done func()) {
 			case repeatable(code, err):
 				again()
 			default:
-				f.Err = firstErr(f.Err, fmt.Errorf("lanes of %s: %w", lanes[0].Sink, code))
+				f.Err = cmp.Or(f.Err, fmt.Errorf("lanes of %s: %w", lanes[0].Sink, code))
 				done()
 			}
 		})
 	}, func() {
-		f.Err = firstErr(f.Err, fmt.Errorf("lanes of %s: %w", lanes[0].Sink, answer(code, err)))
+		f.Err = cmp.Or(f.Err, fmt.Errorf("lanes of %s: %w", lanes[0].Sink, answer(code, err)))
 		done()
 	})
 }
@@ -168,8 +170,6 @@ func (c *Committer) lookOffsets(e LookOffsets, done func(Fact)) {
 	})
 }
 
-// listIDs asks every broker for the ids that it coordinates. One that does not answer is asked again, with fresh metadata:
-// what it coordinated may have moved.
 // listIDs asks every broker for the ids that it coordinates. The answers are complete only if no coordinator moved meanwhile:
 //
 //  1. Broker 0 coordinates an id that is to be fenced, and dies.
@@ -215,7 +215,7 @@ const coordinatorTopic = "__transaction_state"
 
 func (c *Committer) coordinators(done func(kafka.Metadata, error)) {
 	c.client.MetadataFrom(-1, []string{coordinatorTopic}, func(m kafka.Metadata, code kafka.Code, err error) {
-		done(m, firstErr(err, code.Err()))
+		done(m, cmp.Or(err, code.Err()))
 	})
 }
 
@@ -243,15 +243,7 @@ func sameCoordinators(before, after kafka.Metadata) error {
 
 func (c *Committer) listFrom(brokers []int32, ids []kafka.ListedTransaction, done func([]kafka.ListedTransaction, error)) {
 	if len(brokers) == 0 {
-		slices.SortStableFunc(ids, func(a, b kafka.ListedTransaction) int {
-			if a.TransactionalID < b.TransactionalID {
-				return -1
-			}
-			if a.TransactionalID > b.TransactionalID {
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(ids, func(a, b kafka.ListedTransaction) int { return strings.Compare(a.TransactionalID, b.TransactionalID) })
 		done(slices.CompactFunc(ids, func(a, b kafka.ListedTransaction) bool { return a.TransactionalID == b.TransactionalID }), nil)
 		return
 	}

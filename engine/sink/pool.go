@@ -63,7 +63,7 @@ type barrier struct {
 type Pool struct {
 	cfg       PoolConfig
 	slots     []slot
-	open      int32 // number of the open slot; -1: none
+	open      int32         // number of the open slot; -1: none
 	carried   []token.Token // of older generations, undecided
 	barriers  []barrier     // not yet answered, oldest first
 	queue     []token.Token // commits asked for, oldest first; the first one is under way when sending

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -135,7 +136,7 @@ func Completions(s joblog.State) []Completion {
 	if s.Completed != nil {
 		add(s.Completed.Checkpoint)
 	}
-	slices.SortStableFunc(list, func(a, b Completion) int { return compare(a.Checkpoint, b.Checkpoint) })
+	slices.SortStableFunc(list, func(a, b Completion) int { return cmp.Compare(a.Checkpoint, b.Checkpoint) })
 	for _, t := range s.Undecided {
 		if t.Checkpoint <= s.Confirmed {
 			continue

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ func SettleTransactions(ask Ask, p *Plan, items []Item) (Settled, error) {
 			out.Deleted = deletedWhileOpen(items, seen)
 		}
 		waits := "no answer"
-		if err := firstErr(desc.Err, seen.Err); err == nil {
+		if err := cmp.Or(desc.Err, seen.Err); err == nil {
 			var still []int
 			for _, i := range left {
 				at := inspect(items[i], find(desc, items[i].Token.TransactionalID), seen, try)
@@ -237,10 +238,7 @@ func uniqueLanes(list []Lane) []Lane {
 }
 
 func compareLanes(a, b Lane) int {
-	if a.Sink != b.Sink {
-		return strings.Compare(string(a.Sink), string(b.Sink))
-	}
-	return compare(a.Partition, b.Partition)
+	return cmp.Or(cmp.Compare(a.Sink, b.Sink), cmp.Compare(a.Partition, b.Partition))
 }
 
 func find(d Described, name string) kafka.Transaction {
@@ -280,15 +278,6 @@ func laneOf(s Seen, item Item) LaneValue {
 		}
 	}
 	return LaneValue{Unstable: true}
-}
-
-func firstErr(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // pauseOf is how long a script waits before try+1. The driver adds jitter.

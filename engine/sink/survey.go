@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -29,7 +30,7 @@ func SurveyTokens(ask Ask, p *Plan, tokens []token.Token) ([]Finding, error) {
 		if try == 1 {
 			start, fenced = seen.Now, seen.Now
 		}
-		err := firstErr(desc.Err, seen.Err)
+		err := cmp.Or(desc.Err, seen.Err)
 		if err == nil {
 			places, at := placesOf(items, left)
 			answers := witness(ask, places)
@@ -194,8 +195,10 @@ func dryRun(ask Ask, f *Finding) error {
 		case got.Err != nil:
 			f.Unsalvageable = append(f.Unsalvageable, joblog.LostRange{Token: f.Token, Range: r, Reason: got.Err.Error()})
 		case got.Count != r.Count || got.CRC != r.CRC:
-			f.Unsalvageable = append(f.Unsalvageable, joblog.LostRange{Token: f.Token, Range: r,
-				Reason: fmt.Sprintf("aborted, and only %d of %d records can be read back (crc %08x, want %08x)", got.Count, r.Count, got.CRC, r.CRC)})
+			f.Unsalvageable = append(f.Unsalvageable, joblog.LostRange{
+				Token: f.Token, Range: r,
+				Reason: fmt.Sprintf("aborted, and only %d of %d records can be read back (crc %08x, want %08x)", got.Count, r.Count, got.CRC, r.CRC),
+			})
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ type TaskManager struct {
 	owner    *link         // where it was heard; nil before
 	heard    env.Instant   // when
 
-	tasks  []*hosted     // of generation current, in order of their subtasks
+	tasks  []*hosted     // of generation ofTask, in order of their subtasks
 	ofTask id.Generation // generation of tasks; kept when they have ended
 	next   *wire.Deploy  // waits for the end of the tasks
 }

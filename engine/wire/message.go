@@ -100,7 +100,7 @@ type (
 		Checkpoint id.Checkpoint
 		Kind       checkpoint.Kind
 	}
-	// Notice says that a checkpoint is completed, and names the tokens that this TaskManager's sinks are to commit.
+	// Notice says that a checkpoint is completed, and names all tokens to be committed; each sink subtask knows its own.
 	Notice struct {
 		Generation id.Generation
 		Checkpoint id.Checkpoint
