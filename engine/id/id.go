@@ -1,7 +1,10 @@
-// Package id has the typed names of things: two numbers that could be swapped are two types.
+// Package id has the names of things as types: jobs and operators by uid; generations, checkpoints, positions of the job log,
+// subtasks and partitions by number. Two numbers that could be swapped are two types, or one struct. It has no state and
+// imports nothing of the engine.
 package id
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 )
@@ -47,9 +50,9 @@ type TopicPartition struct {
 
 func (t TopicPartition) String() string { return fmt.Sprintf("%s/%d", t.Topic, t.Partition) }
 
-// Less orders by topic, then partition.
-func (t TopicPartition) Less(o TopicPartition) bool {
-	return t.Topic < o.Topic || t.Topic == o.Topic && t.Partition < o.Partition
+// Compare orders by topic, then partition.
+func (t TopicPartition) Compare(o TopicPartition) int {
+	return cmp.Or(cmp.Compare(t.Topic, o.Topic), cmp.Compare(t.Partition, o.Partition))
 }
 
 var uid = regexp.MustCompile(`^[a-z0-9-]+$`)

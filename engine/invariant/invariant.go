@@ -1,4 +1,6 @@
-// Package invariant checks what only a bug can break. Checks stay on in production.
+// Package invariant checks what only a bug can break, at the place where it would do harm: what the world can do is an error
+// instead. Checks stay on in production; those that are expensive (whole-state scans) are called Check as methods of a core,
+// and only when the world asks for them.
 package invariant
 
 import "fmt"

@@ -32,9 +32,15 @@ func TestCoordinatorIsForgottenOnlyWhenItMayBeAnother(t *testing.T) {
 		err    error
 		forget bool
 	}{
-		{OK, nil, false}, {ConcurrentTransactions, nil, false}, {InvalidTxnState, nil, false}, {ProducerFenced, nil, false},
-		{CoordinatorLoadInProgress, nil, true}, {CoordinatorNotAvailable, nil, true}, {NotCoordinator, nil, true},
-		{OK, errors.New("connection broke"), true}, {OK, fmt.Errorf("refused: %w", broker.ErrNotSent), true},
+		{OK, nil, false},
+		{ConcurrentTransactions, nil, false},
+		{InvalidTxnState, nil, false},
+		{ProducerFenced, nil, false},
+		{CoordinatorLoadInProgress, nil, true},
+		{CoordinatorNotAvailable, nil, true},
+		{NotCoordinator, nil, true},
+		{OK, errors.New("connection broke"), true},
+		{OK, fmt.Errorf("refused: %w", broker.ErrNotSent), true},
 	} {
 		l, c := newFake(t, 1)
 		l.cluster.script = func(_ int32, req kmsg.Request) (kmsg.Response, error) {

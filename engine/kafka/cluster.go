@@ -244,8 +244,10 @@ func readMetadata(resp *kmsg.MetadataResponse) Metadata {
 			topic.Name = *t.Topic
 		}
 		for _, p := range t.Partitions {
-			topic.Partitions = append(topic.Partitions, Partition{Number: p.Partition, Leader: p.Leader, LeaderEpoch: p.LeaderEpoch,
-				Replicas: p.Replicas, ISR: p.ISR, Code: Code(p.ErrorCode)})
+			topic.Partitions = append(topic.Partitions, Partition{
+				Number: p.Partition, Leader: p.Leader, LeaderEpoch: p.LeaderEpoch,
+				Replicas: p.Replicas, ISR: p.ISR, Code: Code(p.ErrorCode),
+			})
 		}
 		slices.SortStableFunc(topic.Partitions, func(a, b Partition) int { return int(a.Number - b.Number) })
 		m.Topics = append(m.Topics, topic)

@@ -70,8 +70,8 @@ const (
 	TransactionAbortable        Code = 120
 )
 
-// Class says what a code asks for. It is section 9's table of codes; a caller for whom a code means more than its class
-// (EndTxn, Fetch) looks at the code.
+// Class says what a code asks for, as a rule; a caller for whom a code means more than its class (EndTxn, Fetch) looks at
+// the code.
 type Class uint8
 
 // The classes.

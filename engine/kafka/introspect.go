@@ -83,7 +83,7 @@ func (c *Client) DescribeTransaction(transactionalID string, done func(Transacti
 				t.Partitions = append(t.Partitions, id.TopicPartition{Topic: topic.Topic, Partition: p})
 			}
 		}
-		slices.SortStableFunc(t.Partitions, compareParts)
+		slices.SortStableFunc(t.Partitions, id.TopicPartition.Compare)
 		done(t, OK, nil)
 	})
 }

@@ -24,7 +24,7 @@ func (o Offset) part() id.TopicPartition {
 // offsetRuns groups offsets by topic; of several for one partition the last counts.
 func offsetRuns(offsets []Offset) [][]Offset {
 	sorted := slices.Clone(offsets)
-	slices.SortStableFunc(sorted, func(a, b Offset) int { return compareParts(a.part(), b.part()) })
+	slices.SortStableFunc(sorted, func(a, b Offset) int { return a.part().Compare(b.part()) })
 	var runs [][]Offset
 	for len(sorted) > 0 {
 		n := 1
@@ -68,7 +68,7 @@ func (c *Client) TxnOffsetCommit(who Identity, group string, offsets []Offset, d
 		}
 		return OK
 	}
-	c.toCoordinator(groupCoordinator, group, who.txnOffsetCommit(req), read, func(_ kmsg.Response, code Code, err error) { done(code, err) })
+	c.toCoordinator(groupCoordinator, group, who.byProtocol(req), read, func(_ kmsg.Response, code Code, err error) { done(code, err) })
 }
 
 // OffsetCommit commits offsets of a group plainly (generation -1, no member). Code is the first one that is not OK.

@@ -15,7 +15,7 @@ type PartitionCode struct {
 // byTopic groups partitions by topic, sorted, each once, as requests name them.
 func byTopic(parts []id.TopicPartition) [][]id.TopicPartition {
 	sorted := slices.Clone(parts)
-	slices.SortStableFunc(sorted, compareParts)
+	slices.SortStableFunc(sorted, id.TopicPartition.Compare)
 	sorted = slices.Compact(sorted)
 	var runs [][]id.TopicPartition
 	for len(sorted) > 0 {
@@ -27,16 +27,6 @@ func byTopic(parts []id.TopicPartition) [][]id.TopicPartition {
 		sorted = sorted[n:]
 	}
 	return runs
-}
-
-func compareParts(a, b id.TopicPartition) int {
-	switch {
-	case a.Less(b):
-		return -1
-	case b.Less(a):
-		return 1
-	}
-	return 0
 }
 
 // byNode is the partitions of one leader.

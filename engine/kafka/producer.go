@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"fmt"
 	"hash/crc32"
 	"slices"
@@ -193,8 +194,10 @@ func (p *Producer) seal(o *outPart) {
 	o.sequence = nextSequence(o.sequence, b.count)
 	p.number++
 	p.pending++
-	o.sealed = append(o.sealed, &outBatch{buf: buf, number: p.number, count: b.count, records: o.sum.Count, crc: o.sum.CRC,
-		plainCRC: o.plain.CRC, bytes: o.bytesOpen, sealed: p.client.cfg.Process.Now()})
+	o.sealed = append(o.sealed, &outBatch{
+		buf: buf, number: p.number, count: b.count, records: o.sum.Count, crc: o.sum.CRC,
+		plainCRC: o.plain.CRC, bytes: o.bytesOpen, sealed: p.client.cfg.Process.Now(),
+	})
 	b.buf, b.count, o.bytesOpen, o.overdue = nil, 0, 0, false
 	p.schedule()
 }
@@ -271,7 +274,7 @@ func (p *Producer) Ranges() []token.Range {
 		}
 	}
 	slices.SortStableFunc(ranges, func(a, b token.Range) int {
-		return compareParts(id.TopicPartition{Topic: a.Topic, Partition: a.Partition}, id.TopicPartition{Topic: b.Topic, Partition: b.Partition})
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
 	return ranges
 }

@@ -75,8 +75,10 @@ func TestProducerStoresOnceUnderLostAnswers(t *testing.T) {
 			return nil, nil
 		}
 		l.cluster.silent = func(_ int32, req kmsg.Request) bool { return req.Key() == 0 && len(bad) > 0 && bad[0] == 9 }
-		p := c.NewProducer(ProducerConfig{Identity: writer, BatchBytes: rapid.IntRange(100, 400).Draw(rt, "batch"),
-			Compression: Compression(rapid.IntRange(0, 4).Draw(rt, "codec")), DeliveryTimeout: time.Hour})
+		p := c.NewProducer(ProducerConfig{
+			Identity: writer, BatchBytes: rapid.IntRange(100, 400).Draw(rt, "batch"),
+			Compression: Compression(rapid.IntRange(0, 4).Draw(rt, "codec")), DeliveryTimeout: time.Hour,
+		})
 		want := make([][]string, 3)
 		for i := range rapid.IntRange(1, 60).Draw(rt, "records") {
 			part := rapid.IntRange(0, 2).Draw(rt, "partition")

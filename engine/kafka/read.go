@@ -134,8 +134,11 @@ func (c *Client) listOffsets(g byNode, timestamp int64, isolation Isolation, don
 		var answers []ListedOffset
 		for _, t := range r.(*kmsg.ListOffsetsResponse).Topics {
 			for _, p := range t.Partitions {
-				answers = append(answers, ListedOffset{id.TopicPartition{Topic: t.Topic, Partition: p.Partition}, p.Offset, p.Timestamp,
-					p.LeaderEpoch, Code(p.ErrorCode)})
+				answers = append(answers, ListedOffset{
+					id.TopicPartition{Topic: t.Topic, Partition: p.Partition},
+					p.Offset, p.Timestamp,
+					p.LeaderEpoch, Code(p.ErrorCode),
+				})
 			}
 		}
 		if len(answers) < asked {
@@ -217,8 +220,10 @@ func onlyFetched(r kmsg.Response, tp id.TopicPartition) fetchedPartition {
 }
 
 func readFetched(p *kmsg.FetchResponseTopicPartition) fetchedPartition {
-	f := fetchedPartition{code: Code(p.ErrorCode), Fetched: Fetched{HighWatermark: p.HighWatermark, LastStable: p.LastStableOffset,
-		LogStart: p.LogStartOffset, Records: p.RecordBatches}}
+	f := fetchedPartition{code: Code(p.ErrorCode), Fetched: Fetched{
+		HighWatermark: p.HighWatermark, LastStable: p.LastStableOffset,
+		LogStart: p.LogStartOffset, Records: p.RecordBatches,
+	}}
 	for _, a := range p.AbortedTransactions {
 		f.Aborted = append(f.Aborted, AbortedTxn{a.ProducerID, a.FirstOffset})
 	}

@@ -17,12 +17,9 @@ const (
 	addOffsetsToTxnVersion    = 3
 )
 
-// endTxnVersion and txnOffsetCommitVersion by protocol: a version of protocol 5 must be exactly that one.
-func (i Identity) endTxn(req kmsg.Request) one {
-	return one{req: req, version: i.Protocol, exact: i.Protocol >= 5}
-}
-
-func (i Identity) txnOffsetCommit(req kmsg.Request) one {
+// byProtocol is an EndTxn or a TxnOffsetCommit, whose versions are numbered as the protocol is: from 5 on it must be exactly
+// that one.
+func (i Identity) byProtocol(req kmsg.Request) one {
 	return one{req: req, version: i.Protocol, exact: i.Protocol >= 5}
 }
 
@@ -60,7 +57,7 @@ func (c *Client) InitProducerID(transactionalID string, timeout time.Duration, p
 // on protocol 5, the same on 4.
 func (c *Client) EndTxn(who Identity, commit bool, done func(Identity, Code, error)) {
 	req := who.endTxnRequest(commit)
-	c.toCoordinator(txnCoordinator, who.TransactionalID, who.endTxn(req),
+	c.toCoordinator(txnCoordinator, who.TransactionalID, who.byProtocol(req),
 		func(r kmsg.Response) Code { return Code(r.(*kmsg.EndTxnResponse).ErrorCode) },
 		func(r kmsg.Response, code Code, err error) {
 			next := who
@@ -158,7 +155,7 @@ func (c *Client) RepairOffsets(who Identity, group string, commit bool, done fun
 }
 
 func (c *Client) repair(who Identity, add one, commit bool, read func(kmsg.Response) Code, done func(added, ended Code, err error)) {
-	end := who.endTxn(who.endTxnRequest(commit))
+	end := who.byProtocol(who.endTxnRequest(commit))
 	c.later(func() {
 		c.findCoordinator(txnCoordinator, who.TransactionalID, func(node int32, code Code, err error) {
 			if err == nil {

@@ -210,18 +210,8 @@ func partitionsOf(items []Item, which []int) []id.TopicPartition {
 }
 
 func unique(list []id.TopicPartition) []id.TopicPartition {
-	slices.SortStableFunc(list, comparePartitions)
+	slices.SortStableFunc(list, id.TopicPartition.Compare)
 	return slices.Compact(list)
-}
-
-func comparePartitions(a, b id.TopicPartition) int {
-	switch {
-	case a.Less(b):
-		return -1
-	case b.Less(a):
-		return 1
-	}
-	return 0
 }
 
 func lanesOf(items []Item, which []int) []Lane {
@@ -252,7 +242,7 @@ func find(d Described, name string) kafka.Transaction {
 
 func producersOf(s Seen, tp id.TopicPartition) kafka.PartitionProducers {
 	i, ok := slices.BinarySearchFunc(s.Producers, tp, func(p kafka.PartitionProducers, tp id.TopicPartition) int {
-		return comparePartitions(p.TopicPartition, tp)
+		return p.TopicPartition.Compare(tp)
 	})
 	if !ok {
 		return kafka.PartitionProducers{TopicPartition: tp, Code: kafka.LeaderNotAvailable}
@@ -262,7 +252,7 @@ func producersOf(s Seen, tp id.TopicPartition) kafka.PartitionProducers {
 
 func logStartOf(s Seen, tp id.TopicPartition) int64 {
 	i, ok := slices.BinarySearchFunc(s.Producers, tp, func(p kafka.PartitionProducers, tp id.TopicPartition) int {
-		return comparePartitions(p.TopicPartition, tp)
+		return p.TopicPartition.Compare(tp)
 	})
 	if !ok || i >= len(s.LogStarts) {
 		return -1

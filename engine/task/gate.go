@@ -130,7 +130,7 @@ func (g *gate) drain(i, budget int) (n int) {
 		case stream.End:
 			g.end(in)
 		default:
-			invariant.Check(false, "%v reads an element of kind %v", in.edge, k)
+			invariant.Check(false, "edge %d brings an element of kind %v", in.edge, k)
 		}
 	}
 	return n

@@ -1,4 +1,9 @@
 // Package token has what a checkpoint stores of a prepared transaction (Flink: committable), as plain data.
+//
+// A token is made by a sink subtask at its barrier, travels with the acknowledgement into the manifest and with Completed into
+// the job log, comes back with the notice to commit, and is settled by a confirm or a restore. It holds everything that
+// those need: the identity under which the transaction is ended, the lane that tells its outcome, and what it wrote, with
+// checksums, so that it can be written again.
 package token
 
 import (

@@ -1,4 +1,7 @@
 // Package trace is what the engine tells about itself while it runs: entries of one line, hooks passed, probes reached.
+//
+// An entry is a kind and four numbers; no text is made where it is told. The simulator folds all of them into the hash of a
+// run and prints them when somebody looks; production drops them, or logs them at its lowest level. Who listens is an Observer.
 package trace
 
 import (

@@ -58,7 +58,8 @@ func (t *hashTable[K, V]) at(slot uint32) *entry[K, V] {
 	return &t.pages[slot/pageSize].entries[slot%pageSize]
 }
 
-// own copies the page of slot unless it was made or copied since the last freeze.
+// writable is the entry of a slot in a page that no freeze shares: a page that was not made or copied since the last freeze is
+// copied first.
 func (t *hashTable[K, V]) writable(slot uint32) *entry[K, V] {
 	p := t.pages[slot/pageSize]
 	if p.epoch != t.epoch {
