@@ -64,7 +64,10 @@ type Client struct {
 	buffers buffers
 	stamps  stamps
 	calls   []*call // free
-	closed  bool
+
+	deadlines deadlines
+
+	closed bool
 }
 
 // New makes a client. It sends nothing before it is asked something.

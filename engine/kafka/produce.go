@@ -8,7 +8,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/onefold/onefold/engine/broker"
-	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/id"
 )
 
@@ -132,16 +131,17 @@ func (p *Producer) send(s produceSend) {
 		part.Partition, part.Records = o.tp.Partition, b.buf
 		req.Topics[at].Partitions = append(req.Topics[at].Partitions, part)
 	}
-	k.timer = p.client.cfg.Loop.After(2*p.client.cfg.RequestTimeout, k.expired)
+	k.late = k.expired
+	p.client.await(&k.deadline, 2*p.client.cfg.RequestTimeout)
 	p.client.ports[broker.Produce].Send(s.node, req, k.answered)
 }
 
 // produceCall is a request under way.
 type produceCall struct {
+	deadline
 	p       *Producer
 	node    int32
 	over    bool
-	timer   env.Timer
 	parts   []*outPart
 	batches []*outBatch // of parts
 	space   [4]*outBatch
@@ -162,7 +162,7 @@ func (k *produceCall) answered(r kmsg.Response, err error) {
 	}
 	if !k.over {
 		k.over = true
-		k.timer.Stop()
+		k.p.client.met(&k.deadline)
 		k.done(r, err)
 	}
 	// The bytes belonged to the port until now, which may be after the request was given up.

@@ -22,18 +22,17 @@ const kindBackoff = env.KindKafka + 1
 func (c *Client) send(class broker.Class, node int32, req kmsg.Request, extra time.Duration, done func(kmsg.Response, error)) {
 	k := c.newCall()
 	k.key, k.node, k.done = req.Key(), node, done
-	k.timer = c.cfg.Loop.After(c.cfg.RequestTimeout+extra, k.expire)
+	c.await(&k.deadline, c.cfg.RequestTimeout+extra)
 	c.ports[class].Send(node, req, k.answer)
 }
 
 // call is a request under way. It is used again when it was answered.
 type call struct {
+	deadline
 	c      *Client
 	key    int16
 	node   int32
-	timer  env.Timer
 	done   func(kmsg.Response, error) // nil once it was called
-	expire func()
 	answer func(kmsg.Response, error)
 }
 
@@ -44,7 +43,7 @@ func (c *Client) newCall() *call {
 		return k
 	}
 	k := &call{c: c}
-	k.expire, k.answer = k.expired, k.answered
+	k.late, k.answer = k.expired, k.answered
 	return k
 }
 
@@ -68,9 +67,8 @@ func (k *call) answered(resp kmsg.Response, err error) {
 		err = fmt.Errorf("%s to node %d: %w", kmsg.NameForKey(k.key), k.node, err)
 	}
 	k.done = nil
-	if k.timer.Stop() { // else expired may still be called
-		c.calls = append(c.calls, k)
-	}
+	c.met(&k.deadline)
+	c.calls = append(c.calls, k)
 	done(resp, err)
 }
 
