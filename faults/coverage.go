@@ -11,25 +11,18 @@ type Cell struct {
 
 // Impossible lists the cells that no plan can strike, with the reason.
 var Impossible = []Cell{
-	{SlowOperatorFault, 17, noTask},
-	{SlowOperatorFault, 18, noTask},
-	{SlowOperatorFault, 19, noTask},
-	{SlowOperatorFault, 20, noTask},
-	{SlowOperatorFault, 21, noTask},
-	{SlowOperatorFault, 22, noTask},
-	{SlowOperatorFault, 23, noTask},
+	{SlowOperatorFault, hookR0, noTask},
+	{SlowOperatorFault, hookR1, noTask},
+	{SlowOperatorFault, hookR2, noTask},
+	{SlowOperatorFault, hookR3, noTask},
+	{SlowOperatorFault, hookR4, noTask},
+	{SlowOperatorFault, hookR5, noTask},
+	{SlowOperatorFault, hookR6, noTask},
 }
 
 const noTask = "no task runs before the writers of the new generation open"
 
-func impossible(k Kind, h Hook) bool {
-	for _, c := range Impossible {
-		if c.Kind == k && c.Hook == h {
-			return true
-		}
-	}
-	return false
-}
+func impossible(k Kind, h Hook) bool { return ImpossibleReason(k, h) != "" }
 
 // ImpossibleReason is why a cell cannot be struck; empty when it can.
 func ImpossibleReason(k Kind, h Hook) string {
@@ -111,7 +104,7 @@ func (c *Coverage) Struck(k Kind, h Hook) int { return c.struck[k][h] }
 // Early is how often the kind struck something before any hook was passed there.
 func (c *Coverage) Early(k Kind) int { return c.early[k] }
 
-// Nothing is how often the kind fired and hit nothing; Unfired how often its trigger never came.
+// Nothing is how often the kind fired and hit nothing.
 func (c *Coverage) Nothing(k Kind) int { return c.nothing[k] }
 
 // Unfired is how often a fault of the kind was planned whose trigger never came.

@@ -17,15 +17,21 @@ var hookNames = [...]string{
 // HookCount is how many hooks there are.
 const HookCount = Hook(len(hookNames))
 
-// The hooks that the nemesis itself refers to.
+// The hooks to which this package itself refers.
 const (
 	hookK0  Hook = 0
+	hookK5  Hook = 5
 	hookK7  Hook = 7
 	hookK9  Hook = 9
+	hookK10 Hook = 10
+	hookK12 Hook = 12
+	hookK13 Hook = 13
 	hookK14 Hook = 14
 	hookC1  Hook = 15
 	hookC2  Hook = 16
 	hookR0  Hook = 17
+	hookR1  Hook = 18
+	hookR2  Hook = 19
 	hookR3  Hook = 20
 	hookR4  Hook = 21
 	hookR5  Hook = 22

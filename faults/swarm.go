@@ -222,10 +222,10 @@ func (s *swarm) onHook(slot uint64, h Hook) Trigger {
 }
 
 // brokerHook reports whether the hook is passed inside a broker, which knows neither checkpoint nor generation.
-func brokerHook(h Hook) bool { return h >= 10 && h <= 12 }
+func brokerHook(h Hook) bool { return h >= hookK10 && h <= hookK12 }
 
 // perSubtask reports whether the hook is passed by several subtasks of one checkpoint.
-func perSubtask(h Hook) bool { return h <= 5 || h == 9 || h == 13 }
+func perSubtask(h Hook) bool { return h <= hookK5 || h == hookK9 || h == hookK13 }
 
 // crashAndSecond is a crash at a hook of checkpoint n, and a second fault inside the restore or inside checkpoint n+1
 // before that completes.
@@ -269,7 +269,7 @@ func (s *swarm) salvageAndSecond() []Fault {
 		second = s.body(1, PauseFault)
 		second.Node, second.For = Self, max(second.For, 5*time.Second)
 	}
-	second.Trigger = Trigger{OnHook: true, Hook: hookR0 + 1 + Hook(s.draw(drawSecond, 0, 0, 0)%5)}
+	second.Trigger = Trigger{OnHook: true, Hook: hookR1 + Hook(s.draw(drawSecond, 0, 0, 0)%5)}
 	if second.Trigger.Hook < hookR3 {
 		second.Trigger.Nth = 2
 	}
@@ -280,7 +280,7 @@ func (s *swarm) salvageAndSecond() []Fault {
 // strikes during confirm and repair.
 func (s *swarm) stuckMarkerAndSecond() []Fault {
 	first := s.body(0, NoLeaderFault)
-	first.Trigger = s.onHook(0, 9)
+	first.Trigger = s.onHook(0, hookK9)
 	second := s.fault(1)
 	second.Trigger = Trigger{OnHook: true, Hook: hookC1 + Hook(s.draw(drawSecond, 0, 0, 0)%2)}
 	if second.Trigger.Hook == hookC1 {

@@ -47,7 +47,7 @@ func (r *record) name(loop uint64, name string) {
 
 func (r *record) fold(v uint64) { r.hash = mix(r.hash^v, k4) }
 
-// add folds an entry and returns its number.
+// add folds an entry, which becomes the cause of what follows.
 func (r *record) add(at env.Instant, node int, k trace.Kind, cause uint32, a, b, c, d uint64) {
 	r.count++
 	x := mix(uint64(at)^k0, a^k1)
