@@ -21,6 +21,7 @@ type logRecorder struct {
 	clients int
 	ops     []checker.LogOperation
 	next    id.Position // of the first entry that was not read yet
+	newest  id.Position // that somebody tried to write
 }
 
 func (r *logRecorder) attach(w *World) {
@@ -81,6 +82,7 @@ func (s *watchedStore) Create(k blob.Key, b []byte, done func(error)) {
 		return
 	}
 	op.Nonce = nonceOf(b)
+	s.r.newest = max(s.r.newest, id.Position(op.Position))
 	i := len(s.r.ops) - 1
 	s.Store.Create(k, b, func(err error) {
 		switch {
@@ -111,7 +113,11 @@ func (s *watchedStore) Get(k blob.Key, done func([]byte, error)) {
 	})
 }
 
+// Delete takes away an entry of a short log, or a checkpoint's manifest: both are read before that.
 func (s *watchedStore) Delete(k blob.Key, done func(error)) {
+	if s.r.newest >= s.r.next {
+		s.r.w.readLog()
+	}
 	op := s.r.call(s.client, checker.LogDelete, k)
 	if op == nil {
 		s.Store.Delete(k, done)
@@ -145,7 +151,8 @@ func (w *World) transactions() {
 	}
 }
 
-// readLog turns entries that are new in the job log into claims. It is called often enough that none is truncated unread.
+// readLog turns entries that are new in the job log into claims. It is called before anything is deleted, so that none is
+// truncated unread.
 func (w *World) readLog() {
 	for _, k := range w.Store.Keys(joblog.Prefix) {
 		p, ok := joblog.ParseKey(k)

@@ -34,6 +34,7 @@ var reaches = map[string][]string{
 	"produce-reply-lost-at-barrier":     {"simbroker: duplicate batch recognised"},
 	"salvage-cut-short":                 {"sink: salvage cut short and repeated", "sink: salvage done"},
 	"salvage-reply-lost":                {"sink: salvage done", "sink: EndTxn repeated after a lost reply"},
+	"short-job-log":                     {"joblog: claim lost", "jobmanager: displaced by a newer generation"},
 	"slow-operator-blocks":              {"task: channel blocked with records behind it"},
 	"standby-takes-over":                {"jobmanager: standby took over"},
 	"step-back":                         {"sink: step back"},
