@@ -1,6 +1,9 @@
 package checker
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // none is an ordinal that stands for no input.
 const none int32 = -1
@@ -111,15 +114,7 @@ func buckets(n, count int, which func(int) int) []bucket {
 func (x *index) inOrder(b bucket, offset func(int32) int64) {
 	for i := 1; i < len(b); i++ {
 		if offset(b[i-1]) > offset(b[i]) {
-			slices.SortStableFunc(b, func(p, q int32) int {
-				switch a, c := offset(p), offset(q); {
-				case a < c:
-					return -1
-				case a > c:
-					return 1
-				}
-				return 0
-			})
+			slices.SortStableFunc(b, func(p, q int32) int { return cmp.Compare(offset(p), offset(q)) })
 			return
 		}
 	}
@@ -212,15 +207,7 @@ func (x *index) resolve(s Source) int32 {
 // record finds a record of the broker's truth.
 func (x *index) record(topic int16, partition int32, offset int64) *Record {
 	b := x.records[x.part(topic, partition)]
-	i, ok := slices.BinarySearchFunc(b, offset, func(i int32, o int64) int {
-		switch at := x.h.Records[i].Offset; {
-		case at < o:
-			return -1
-		case at > o:
-			return 1
-		}
-		return 0
-	})
+	i, ok := slices.BinarySearchFunc(b, offset, func(i int32, o int64) int { return cmp.Compare(x.h.Records[i].Offset, o) })
 	if !ok {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -55,16 +56,7 @@ func (s slot) step(op *LogOperation) (bool, slot) {
 }
 
 func byPosition(history []porcupine.Operation) [][]porcupine.Operation {
-	return partitionBy(history, func(a, b any) int {
-		p, q := a.(*LogOperation).Position, b.(*LogOperation).Position
-		switch {
-		case p < q:
-			return -1
-		case p > q:
-			return 1
-		}
-		return 0
-	})
+	return partitionBy(history, func(a, b any) int { return cmp.Compare(a.(*LogOperation).Position, b.(*LogOperation).Position) })
 }
 
 // partitionBy splits a history into runs of inputs that compare equal.

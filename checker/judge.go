@@ -42,7 +42,8 @@ type bitset []uint64
 func (b bitset) has(i int) bool { return b[i>>6]&(1<<(i&63)) != 0 }
 func (b bitset) set(i int)      { b[i>>6] |= 1 << (i & 63) }
 
-func check(h *History, o Oracle, opts Options) Report {
+// Check judges a history. It never changes it.
+func Check(h *History, o Oracle, opts Options) Report {
 	if why := h.malformed(); why != "" {
 		f := Finding{Verdict: Vacuous, Property: "evidence", Detail: why, Count: 1}
 		return Report{Verdict: Vacuous, Verdicts: []Verdict{Vacuous}, Findings: []Finding{f}}

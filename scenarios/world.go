@@ -54,7 +54,6 @@ type World struct {
 	// Story is a scripted scenario's account of itself, in lines.
 	Story string
 
-	start      int64       // first offset of every partition
 	inherited  id.Position // entries of the job log below are of a past
 	guarantee  operator.Guarantee
 	jobOptions option.Options
@@ -128,8 +127,10 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 		if s.Tell != nil {
 			w.passed = append(w.passed, passage{w.Sim.Now(), node, e})
 		}
-		n.Passed(faults.Passed{Node: node, Hook: faults.Hook(e.Point), Generation: uint64(e.Generation),
-			Checkpoint: uint64(e.Checkpoint), Vertex: int32(e.Subtask.Vertex), Subtask: e.Subtask.Index})
+		n.Passed(faults.Passed{
+			Node: node, Hook: faults.Hook(e.Point), Generation: uint64(e.Generation),
+			Checkpoint: uint64(e.Checkpoint), Vertex: int32(e.Subtask.Vertex), Subtask: e.Subtask.Index,
+		})
 	})
 	return w, nil
 }
@@ -137,11 +138,11 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 // topics makes the job's topics and puts them into the history, inputs first: oracles count on that order.
 func (w *World) topics() {
 	for _, t := range w.Job.Inputs {
-		w.Cluster.CreateTopic(simbroker.TopicSpec{Name: t, Partitions: w.Shape.Partitions, Start: w.start, Starts: w.Shape.Offsets})
+		w.Cluster.CreateTopic(simbroker.TopicSpec{Name: t, Partitions: w.Shape.Partitions, Starts: w.Shape.Offsets})
 		w.History.AddTopic(t, checker.Input, int32(w.Shape.Partitions))
 	}
 	for _, t := range w.Job.Outputs {
-		w.Cluster.CreateTopic(simbroker.TopicSpec{Name: t, Partitions: w.Shape.Partitions, Start: w.start})
+		w.Cluster.CreateTopic(simbroker.TopicSpec{Name: t, Partitions: w.Shape.Partitions})
 		w.History.AddTopic(t, checker.Output, int32(w.Shape.Partitions))
 	}
 }
@@ -153,8 +154,10 @@ func (w *World) buildJob() {
 	}
 	if w.Engine.Effects {
 		w.jobOptions.Effect = func(topic string, partition int32, offset int64) {
-			w.History.Effects = append(w.History.Effects, checker.Effect{Name: "operator",
-				Source: checker.Source{Topic: w.History.TopicIndex(topic), Partition: partition, Offset: offset}})
+			w.History.Effects = append(w.History.Effects, checker.Effect{
+				Name:   "operator",
+				Source: checker.Source{Topic: w.History.TopicIndex(topic), Partition: partition, Offset: offset},
+			})
 		}
 	}
 	if w.Engine.Job != nil {
@@ -174,9 +177,8 @@ func (w *World) processes() {
 		managers = append(managers, env.Addr(fmt.Sprintf("jm%d", i+1)))
 	}
 	for i := range managers {
-		standby := i > 0
 		var n *sim.Node
-		n = w.Sim.NewNode(string(managers[i]), func(p *proc.Process) { w.stages.booted(n, jobmanager.New(p, w.jobManager(p, standby))) })
+		n = w.Sim.NewNode(string(managers[i]), func(p *proc.Process) { w.stages.booted(n, jobmanager.New(p, w.jobManager(p))) })
 		n.Start()
 	}
 	for i := range w.Shape.TaskManagers {
@@ -185,16 +187,16 @@ func (w *World) processes() {
 	}
 }
 
-func (w *World) jobManager(p *proc.Process, standby bool) jobmanager.Config {
+func (w *World) jobManager(p *proc.Process) jobmanager.Config {
 	c := jobmanager.Config{
-		Job: w.Graph, Parallelism: w.parallelism(), Standby: standby || p.Nonce == 0,
+		Job: w.Graph, Parallelism: w.parallelism(),
+		// A JobManager that comes back must not fight the one that took over: all wait while another is active.
+		Standby:           w.Shape.JobManagers > 1,
 		Checkpoint:        checkpoint.Config{Interval: w.Shape.Interval, Timeout: w.Shape.CheckpointTimeout, Tolerated: toleratedFailures},
 		HeartbeatInterval: heartbeatInterval, HeartbeatTimeout: heartbeatTimeout, BackoffMax: backoffMax,
 		LogKeep: uint64(w.Shape.LogKeep),
 		OnEvent: func(e jobmanager.Event) { w.event(string(p.Name), e) },
 	}
-	// A JobManager that comes back must not fight the one that took over: all wait while another is active.
-	c.Standby = w.Shape.JobManagers > 1
 	if s, ok := w.stages.now(); ok && s.Restore {
 		c.RestoreFrom, c.Rewind = w.stages.seal, s.Rewind
 	}
@@ -208,8 +210,10 @@ func (w *World) jobManager(p *proc.Process, standby bool) jobmanager.Config {
 }
 
 func (w *World) committer(x jobmanager.CommitterContext) operator.Committer {
-	c := sink.CommitterConfig{Process: x.Process, Loop: x.Loop, Job: x.Job, Generation: x.Generation, AcceptLoss: x.AcceptLoss,
-		Sinks: sink.SpecsOf(x.Plan), ConfirmTimeout: 30 * time.Second}
+	c := sink.CommitterConfig{
+		Process: x.Process, Loop: x.Loop, Job: x.Job, Generation: x.Generation, AcceptLoss: x.AcceptLoss,
+		Sinks: sink.SpecsOf(x.Plan), ConfirmTimeout: 30 * time.Second,
+	}
 	if w.Engine.Committer != nil {
 		w.Engine.Committer(&c)
 	}

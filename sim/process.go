@@ -121,9 +121,6 @@ func (w *World) Reached() []int {
 	return all
 }
 
-// ReachedProbe reaches a probe on behalf of the world or what is on it.
-func (w *World) ReachedProbe(p probe.Probe) { w.reach(p.Index()) }
-
 // workers implements env.Workers. The pool has no order: each piece of work takes a drawn time. By a draw the work runs
 // at once or at its end, so that work which touches what the loop goes on changing does not stay unnoticed.
 type workers struct{ l *Loop }

@@ -30,7 +30,7 @@ func BenchmarkGuarantees(b *testing.B) {
 	mark := fmt.Sprint(time.Now().UnixNano())
 	at := place{topics: []string{"payments=bench-in-" + mark, "totals=bench-out-" + mark}}
 	quiet := &console{out: io.Discard, err: io.Discard}
-	g := &generation{place: at, records: records, partitions: 8, accounts: 10_000, from: 0}
+	g := &generator{place: at, records: records, partitions: 8, accounts: 10_000, from: 0}
 	if _, err := g.run(context.Background(), quiet, job, brokers); err != nil {
 		b.Fatal(err)
 	}

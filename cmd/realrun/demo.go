@@ -28,7 +28,7 @@ func (d demo) run(ctx context.Context, c *console, job jobs.Spec, x run.Flags, l
 		x.Brokers = brokers[0]
 	}
 	c.say("1. %d records of input, written by franz-go's client", d.records)
-	g := &generation{place: at, records: d.records, partitions: 8, accounts: 1000, from: -1}
+	g := &generator{place: at, records: d.records, partitions: 8, accounts: 1000, from: -1}
 	if _, err := g.run(ctx, c, job, brokers); err != nil {
 		return err
 	}

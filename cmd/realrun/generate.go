@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,7 +15,8 @@ import (
 	"github.com/onefold/onefold/scenarios/jobs"
 )
 
-type generation struct {
+// generator writes a job's input.
+type generator struct {
 	place
 	records    uint64
 	rate       uint64
@@ -23,7 +25,7 @@ type generation struct {
 	from       int64
 }
 
-// generated is the result of one generation.
+// generated is what a generator has written.
 type generated struct {
 	Job     string            `json:"job"`
 	Brokers []string          `json:"brokers"`
@@ -32,7 +34,7 @@ type generated struct {
 }
 
 func newGenerate(c *console) *cobra.Command {
-	g := &generation{}
+	g := &generator{}
 	cmd := &cobra.Command{
 		Use:   "generate JOB",
 		Short: "write a job's input, with franz-go's client as an independent witness",
@@ -55,8 +57,8 @@ func newGenerate(c *console) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for topic, n := range result.Topics { // order irrelevant: lines of their own
-				c.print("%d records in %s", n, topic)
+			for _, topic := range sortedKeys(result.Topics) {
+				c.print("%d records in %s", result.Topics[topic], topic)
 			}
 			c.print("\nnext: %s run %s --brokers %s --state DIR%s", me(), job.Name, g.brokers, g.repeatTopics())
 			return c.document(result)
@@ -79,7 +81,7 @@ func (p *place) repeatTopics() string {
 	return s
 }
 
-func (g *generation) run(ctx context.Context, c *console, job jobs.Spec, brokers []string) (*generated, error) {
+func (g *generator) run(ctx context.Context, c *console, job jobs.Spec, brokers []string) (*generated, error) {
 	if g.partitions < 1 || g.accounts < 1 {
 		return nil, errors.New("--partitions and --accounts must be at least 1")
 	}
@@ -94,7 +96,7 @@ func (g *generation) run(ctx context.Context, c *console, job jobs.Spec, brokers
 	}
 	defer cl.Close()
 	var all []string
-	for _, t := range append(append([]string(nil), job.Inputs...), job.Outputs...) {
+	for _, t := range slices.Concat(job.Inputs, job.Outputs) {
 		all = append(all, names[t])
 	}
 	if err := ensureTopics(ctx, c, cl, all, g.partitions); err != nil {
@@ -118,7 +120,7 @@ func (g *generation) run(ctx context.Context, c *console, job jobs.Spec, brokers
 }
 
 // first is the number of the first record to write.
-func (g *generation) first(ctx context.Context, cl *kgo.Client, topic string) (uint64, error) {
+func (g *generator) first(ctx context.Context, cl *kgo.Client, topic string) (uint64, error) {
 	if g.from >= 0 {
 		return uint64(g.from), nil
 	}
@@ -135,7 +137,7 @@ func (g *generation) first(ctx context.Context, cl *kgo.Client, topic string) (u
 }
 
 // write produces the records and waits for every answer. A record that got none fails the whole: it may be there or not.
-func (g *generation) write(ctx context.Context, c *console, cl *kgo.Client, job jobs.Spec, logical, topic string, from uint64) (uint64, error) {
+func (g *generator) write(ctx context.Context, c *console, cl *kgo.Client, job jobs.Spec, logical, topic string, from uint64) (uint64, error) {
 	var done atomic.Uint64
 	var failure atomic.Pointer[error]
 	began, told := time.Now(), time.Now()
@@ -170,7 +172,7 @@ func (g *generation) write(ctx context.Context, c *console, cl *kgo.Client, job 
 }
 
 // pace waits until record i is due.
-func (g *generation) pace(ctx context.Context, began time.Time, i uint64) {
+func (g *generator) pace(ctx context.Context, began time.Time, i uint64) {
 	if g.rate == 0 {
 		return
 	}

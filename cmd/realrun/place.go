@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/onefold/onefold/engine/real/embedded"
+	"github.com/onefold/onefold/engine/real/run"
 	"github.com/onefold/onefold/scenarios/jobs"
 )
 
@@ -32,7 +34,7 @@ func (p *place) flags(f *pflag.FlagSet) {
 // names maps the job's own names of topics to the cluster's.
 func (p *place) names(job jobs.Spec) (map[string]string, error) {
 	known := map[string]string{}
-	for _, t := range append(append([]string(nil), job.Inputs...), job.Outputs...) {
+	for _, t := range slices.Concat(job.Inputs, job.Outputs) {
 		known[t] = t
 	}
 	for _, t := range p.topics {
@@ -42,7 +44,7 @@ func (p *place) names(job jobs.Spec) (map[string]string, error) {
 		}
 		if _, ok := known[logical]; !ok {
 			return nil, fmt.Errorf("--topic %q: job %s has no topic %q; it has %s", t, job.Name, logical,
-				strings.Join(append(append([]string(nil), job.Inputs...), job.Outputs...), ", "))
+				strings.Join(slices.Concat(job.Inputs, job.Outputs), ", "))
 		}
 		known[logical] = name
 	}
@@ -58,7 +60,7 @@ func (p *place) open() (addresses []string, shut func(), err error) {
 	if p.state == "" {
 		return nil, nil, errors.New("the embedded Kafka keeps its data under --state DIR: name a directory, or a cluster with --brokers HOST:PORT")
 	}
-	b, err := embedded.Start(filepath.Join(p.state, "kafka"), "")
+	b, err := embedded.Start(run.KafkaDirectory(p.state), "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,7 +93,7 @@ func ensureTopics(ctx context.Context, c *console, cl *kgo.Client, names []strin
 		switch {
 		case t.Err == nil:
 			c.say("made topic %s with %d partitions", t.Topic, partitions)
-		case strings.Contains(t.Err.Error(), "TOPIC_ALREADY_EXISTS"):
+		case errors.Is(t.Err, kerr.TopicAlreadyExists):
 		default:
 			return fmt.Errorf("create topic %s: %w %s", t.Topic, t.Err, t.ErrMessage)
 		}

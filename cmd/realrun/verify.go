@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -121,7 +122,7 @@ func (v *verification) topics(ctx context.Context, col *collector, job jobs.Spec
 	}
 	defer cl.Close()
 	var all []string
-	for _, t := range append(append([]string(nil), job.Inputs...), job.Outputs...) {
+	for _, t := range slices.Concat(job.Inputs, job.Outputs) {
 		all = append(all, names[t])
 	}
 	details, err := kadm.NewClient(cl).ListTopics(ctx, all...)

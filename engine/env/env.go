@@ -63,9 +63,8 @@ const (
 	KindManager  Kind = 0x0500
 	KindBroker   Kind = 0x0600
 	KindBlob     Kind = 0x0700
-	KindFault    Kind = 0x0800
+	KindFault    Kind = 0x0800 // package faults imports nothing and has this number itself
 	KindScenario Kind = 0x0900
-	KindSource   Kind = 0x0a00
 	KindJobLog   Kind = 0x0b00
 )
 

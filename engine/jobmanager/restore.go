@@ -196,12 +196,10 @@ func assignments(subtasks []id.Subtask) []wire.Assignment {
 func assign(all []wire.Assignment, v id.Vertex, parallelism int32, splits []operator.Split) {
 	splits = slices.Clone(splits)
 	sortSplits(splits)
-	for i, s := range splits {
-		want := id.Subtask{Vertex: v, Index: int32(i) % parallelism}
-		for a := range all {
-			if all[a].Subtask == want {
-				all[a].Splits = append(all[a].Splits, s)
-			}
+	parts := graph.Assign(splits, parallelism)
+	for i := range all {
+		if s := all[i].Subtask; s.Vertex == v {
+			all[i].Splits = parts[s.Index]
 		}
 	}
 }
@@ -211,12 +209,8 @@ func (r *generation) deploy(assigned []wire.Assignment) {
 	plan := r.plan
 	place := checkpoint.Place{
 		Job: r.state.Job, Generation: r.number, Graph: Shape(r.cfg.Job), Parallelism: plan.Parallelism(),
-		Subtasks: r.subtasks, Highest: r.state.Highest, Confirmed: r.state.Confirmed, Retained: r.state.Retained,
-	}
-	for _, s := range r.subtasks {
-		if plan.IsSource(s.Vertex) {
-			place.Sources = append(place.Sources, s)
-		}
+		Subtasks: r.subtasks, Sources: plan.SourceSubtasks(),
+		Highest: r.state.Highest, Confirmed: r.state.Confirmed, Retained: r.state.Retained,
 	}
 	r.coord = checkpoint.New(r.cfg.Checkpoint, r.cfg.Rules.Core, place)
 	for _, stop := range r.asks {

@@ -71,9 +71,6 @@ func All(count int32) Range { return Range{0, Group(count)} }
 // Contains reports whether g lies in the range.
 func (r Range) Contains(g Group) bool { return g >= r.First && g < r.End }
 
-// Overlaps reports whether the two ranges share a group.
-func (r Range) Overlaps(o Range) bool { return r.First < o.End && o.First < r.End }
-
 func (r Range) String() string { return fmt.Sprintf("[%d,%d)", r.First, r.End) }
 
 // RangeOf is what subtask index of parallelism owns. Ranges of all subtasks are disjoint and cover all groups; their sizes

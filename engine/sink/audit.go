@@ -127,7 +127,7 @@ func AuditBroker(entries []kafka.ConfigEntry, cfg AuditConfig) []Notice {
 			list = append(list, Notice{Warn, fmt.Sprintf("offsets.retention.minutes keeps lanes for %v only: a job that stands still longer must ask the second witness", have)})
 		}
 	}
-	if v, _ := get("unclean.leader.election.enable"); v == "true" {
+	if v, _ := get(kafka.ConfigUncleanElection); v == "true" {
 		list = append(list, Notice{Warn, "unclean leader election is on: an election may remove end markers and records"})
 	}
 	return list
@@ -160,7 +160,7 @@ func AuditTopic(t kafka.TopicConfigs, horizon time.Duration) []Notice {
 	if n, ok := number(t.Get(kafka.ConfigMinInsyncReplicas)); ok && n < 2 {
 		warn("min.insync.replicas is %d: an acknowledged record may be on one broker only", n)
 	}
-	if v, _ := t.Get("unclean.leader.election.enable"); v == "true" {
+	if v, _ := t.Get(kafka.ConfigUncleanElection); v == "true" {
 		warn("unclean leader election is on: an election may remove end markers and records")
 	}
 	return list

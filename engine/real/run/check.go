@@ -7,28 +7,11 @@ import (
 
 	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/graph"
-	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/kafka"
 	"github.com/onefold/onefold/engine/real/process"
 	"github.com/onefold/onefold/engine/sink"
 	"github.com/onefold/onefold/engine/source"
 )
-
-// specs are what the committer must know of the plan's transactional sinks.
-func specs(plan *graph.Plan) []sink.Spec {
-	var all []sink.Spec
-	for _, v := range plan.Vertices {
-		for _, op := range v.Operators {
-			o := plan.Job.Operators[op]
-			if f, ok := o.Sink.(interface {
-				Spec(id.Operator, int32) sink.Spec
-			}); ok && o.Kind == graph.Sink {
-				all = append(all, f.Spec(o.UID, v.Parallelism))
-			}
-		}
-	}
-	return all
-}
 
 // topicsOf are the topics of a job, as far as its sources and sinks are Kafka's.
 func topicsOf(job *graph.Job, sinks []sink.Spec) []string {

@@ -47,7 +47,7 @@ func (r *Running) event(e jobmanager.Event) {
 	}
 }
 
-// levels say how loud an event is.
+// level says how loud an event is.
 func level(e jobmanager.Event) slog.Level {
 	switch e.Kind {
 	case jobmanager.CheckpointFailed, jobmanager.Restarting, jobmanager.Superseded:

@@ -68,7 +68,7 @@ func Start(c Config) (*Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	sinks := specs(plan)
+	sinks := sink.SpecsOf(plan)
 	if c.Job.Guarantee == operator.ExactlyOnce {
 		if err := c.auditBudget(sinks); err != nil {
 			return nil, err
@@ -143,7 +143,7 @@ func (r *Running) start(plan *graph.Plan, sinks []sink.Spec, store *fsblob.Direc
 	if len(sinks) > 0 {
 		cfg.NewCommitter = func(x jobmanager.CommitterContext) operator.Committer {
 			return sink.NewCommitter(sink.CommitterConfig{
-				Process: x.Process, Loop: x.Loop, Job: x.Job, Generation: x.Generation, Sinks: specs(x.Plan), AcceptLoss: x.AcceptLoss,
+				Process: x.Process, Loop: x.Loop, Job: x.Job, Generation: x.Generation, Sinks: sink.SpecsOf(x.Plan), AcceptLoss: x.AcceptLoss,
 			})
 		}
 	}

@@ -99,16 +99,6 @@ func (s Score) AppendValue(dst []byte) []byte {
 	return dst
 }
 
-// DecodeScore reads a score from key and value of a record.
-func DecodeScore(key, value []byte) (Score, error) {
-	from, rest, err := place.Cut(value)
-	if err != nil || len(key) != payments.KeyBytes || len(rest) != 32 {
-		return Score{}, fmt.Errorf("score with a key of %d bytes and a value of %d bytes: want %d and %d", len(key), len(value), payments.KeyBytes, place.Bytes+32)
-	}
-	n := func(i int) int64 { return int64(binary.BigEndian.Uint64(rest[8*i:])) }
-	return Score{Card: binary.BigEndian.Uint64(key), Uses: n(0), Sum: n(1), Amount: n(2), Window: n(3), From: from}, nil
-}
-
 // codec carries a swipe between subtasks.
 type codec struct{}
 

@@ -119,9 +119,6 @@ func Input(topic string, seq, accounts uint64) (key, value []byte) {
 	return payments.AppendKey(nil, p.Account), p.AppendValue(nil)
 }
 
-// DecodeLine reads a line from the value of a record.
-func DecodeLine(value []byte) (Line, error) { return codec{}.Decode(value) }
-
 // codec carries a line between subtasks and into the sinks.
 type codec struct{}
 

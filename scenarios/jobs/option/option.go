@@ -1,4 +1,5 @@
-// Package option has what every job of the catalogue can be told when it is built.
+// Package option has what every job of the catalogue can be told when it is built: names of topics, guarantee, bounds, time
+// limits, and for negative controls what takes the place of its source and sink.
 package option
 
 import (

@@ -7,9 +7,8 @@ import (
 
 // Sizes of keys and values, in bytes.
 const (
-	KeyBytes    = 8
-	ValueBytes  = 100
-	OutputBytes = 24
+	KeyBytes   = 8
+	ValueBytes = 100
 )
 
 // Payment is one input record: an amount for an account. Sequence is its number in the whole input.
@@ -75,17 +74,4 @@ func (t Total) AppendValue(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Total))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Amount))
 	return binary.BigEndian.AppendUint64(dst, t.Sequence)
-}
-
-// DecodeTotal reads a total from key and value of a record.
-func DecodeTotal(key, value []byte) (Total, error) {
-	if len(key) != KeyBytes || len(value) != OutputBytes {
-		return Total{}, fmt.Errorf("total with a key of %d bytes and a value of %d bytes: want %d and %d", len(key), len(value), KeyBytes, OutputBytes)
-	}
-	return Total{
-		Account:  binary.BigEndian.Uint64(key),
-		Total:    int64(binary.BigEndian.Uint64(value)),
-		Amount:   int64(binary.BigEndian.Uint64(value[8:])),
-		Sequence: binary.BigEndian.Uint64(value[16:]),
-	}, nil
 }

@@ -1,4 +1,5 @@
-// Package place has the name of an input record as it travels in the outputs of a job: topic number, partition, offset.
+// Package place has the name of an input record as it travels in the outputs of a job: topic number, partition, offset. With
+// it a checker can say of each output which input it was made from, and of each input whether it is there once.
 package place
 
 import (

@@ -1,4 +1,5 @@
-// Package copy is the oracle of the copy job: an output is the name of its input and then the input's value.
+// Package copy is the oracle of the copy job: an output is the name of its input and then the input's value, under the
+// input's key.
 package copy
 
 import (

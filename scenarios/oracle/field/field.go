@@ -1,4 +1,5 @@
-// Package field reads the fields of records for the oracles.
+// Package field reads the fields of records for the oracles: integers and names of inputs, big endian. It is written from the
+// description of the records, and shares no code with the jobs that write them.
 package field
 
 import (
