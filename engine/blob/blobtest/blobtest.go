@@ -1,4 +1,6 @@
-// Package blobtest is the conformance suite of blob.Store. The simulator's store and the directory pass the same cases.
+// Package blobtest is the conformance suite of blob.Store: create only if absent, whole objects, lists in order, operations
+// that may be repeated. The simulator's store and the directory pass the same cases. Each case says what would go wrong with
+// the engine if it failed.
 package blobtest
 
 import (

@@ -2,6 +2,7 @@ package brokertest
 
 import (
 	"slices"
+	"time"
 
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/kafka"
@@ -142,24 +143,31 @@ func markersByHand(t *T) {
 	_, _ = t.end(next, false) // tidies up: the marker above has ended it on the partition
 }
 
+// repair repeats a repair of two frames while either is answered with "again"; in the end both must be answered with OK.
+func (t *T) repair(call func(done func(added, ended kafka.Code, err error))) {
+	var added, ended kafka.Code
+	for range 100 {
+		var err error
+		t.do(func(done func()) {
+			call(func(a, e kafka.Code, x error) { added, ended, err = a, e, x; done() })
+		})
+		if err == nil && added.Class() != kafka.Retry && ended.Class() != kafka.Retry {
+			break
+		}
+		t.sleep(20 * time.Millisecond)
+	}
+	t.check(added == kafka.OK && ended == kafka.OK, "added %v, ended %v", added, ended)
+}
+
 func bothAnswered(t *T) {
 	tp := part(t.topic(1), 0)
 	who := t.writer()
 	t.write(tp, who, 0, "a")
 	next := t.finish(who, true, tp)
 	t.settled(who.TransactionalID)
-	var added, ended kafka.Code
-	for range 100 {
-		var err error
-		t.do(func(done func()) {
-			t.RepairPartitions(next, []id.TopicPartition{tp}, true, func(a, e kafka.Code, x error) { added, ended, err = a, e, x; done() })
-		})
-		if err == nil && added.Class() != kafka.Retry && ended.Class() != kafka.Retry {
-			break
-		}
-		t.sleep(20e6)
-	}
-	t.check(added == kafka.OK && ended == kafka.OK, "added %v, ended %v", added, ended)
+	t.repair(func(done func(added, ended kafka.Code, err error)) {
+		t.RepairPartitions(next, []id.TopicPartition{tp}, true, done)
+	})
 	t.closed(next, tp)
 	t.settled(who.TransactionalID)
 	t.holds(tp, "0:a 1:COMMIT 2:COMMIT")
@@ -168,18 +176,7 @@ func bothAnswered(t *T) {
 func offsetsRepaired(t *T) {
 	group, lane, _, who := t.laneAndWriter()
 	t.mark(who, group, lane, 6, "meta")
-	var added, ended kafka.Code
-	for range 100 {
-		var err error
-		t.do(func(done func()) {
-			t.RepairOffsets(who, group, true, func(a, e kafka.Code, x error) { added, ended, err = a, e, x; done() })
-		})
-		if err == nil && added.Class() != kafka.Retry && ended.Class() != kafka.Retry {
-			break
-		}
-		t.sleep(20e6)
-	}
-	t.check(added == kafka.OK && ended == kafka.OK, "added %v, ended %v", added, ended)
+	t.repair(func(done func(added, ended kafka.Code, err error)) { t.RepairOffsets(who, group, true, done) })
 	o := t.stableLane(group, lane)
 	t.check(o.Offset == 6, "%+v", o)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/onefold/onefold/engine/kafka"
 )
@@ -68,7 +69,7 @@ func configsAreTold(t *T) {
 		if got != nil && got[0].Code == kafka.OK {
 			break
 		}
-		t.sleep(20e6)
+		t.sleep(20 * time.Millisecond)
 	}
 	t.check(got != nil && got[0].Code == kafka.OK, "describe configs: %+v", got)
 	retention, _ := got[0].Get(kafka.ConfigRetentionMs)

@@ -289,7 +289,7 @@ func unknownNotAdded(t *T) {
 		if slices.ContainsFunc(all, func(a kafka.PartitionCode) bool { return a.Partition == 0 && a.Code == kafka.OperationNotAttempted }) {
 			break
 		}
-		t.sleep(20e6)
+		t.sleep(20 * time.Millisecond)
 	}
 	t.check(code == kafka.UnknownTopicOrPartition, "added: %v %v", code, all)
 	for _, a := range all {

@@ -263,7 +263,7 @@ func (t *T) offset(tp id.TopicPartition, timestamp int64, isolation kafka.Isolat
 	return got[0].Offset
 }
 
-// mark writes one transactional offset.
+// markCode writes one transactional offset until the code is final.
 func (t *T) markCode(who kafka.Identity, group string, tp id.TopicPartition, offset int64, metadata string) kafka.Code {
 	if who.Protocol < 5 {
 		code := t.settle("add offsets", func(done func(kafka.Code, error)) { t.AddOffsetsToTxn(who, group, done) })
@@ -276,6 +276,7 @@ func (t *T) markCode(who kafka.Identity, group string, tp id.TopicPartition, off
 	})
 }
 
+// mark is markCode, which must succeed.
 func (t *T) mark(who kafka.Identity, group string, tp id.TopicPartition, offset int64, metadata string) {
 	code := t.markCode(who, group, tp, offset, metadata)
 	t.check(code == kafka.OK, "txn offset commit: %v", code)
