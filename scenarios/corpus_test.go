@@ -36,6 +36,7 @@ var reaches = map[string][]string{
 	"salvage-reply-lost":                {"sink: salvage done", "sink: EndTxn repeated after a lost reply"},
 	"short-job-log":                     {"joblog: claim lost", "jobmanager: displaced by a newer generation"},
 	"slow-operator-blocks":              {"task: channel blocked with records behind it"},
+	"stale-offsets-reopen-k39":          {"simbroker: transaction timed out"},
 	"standby-takes-over":                {"jobmanager: standby took over"},
 	"step-back":                         {"sink: step back"},
 	"timeout-after-completed":           {"simbroker: transaction timed out", "sink: second witness used", "sink: salvage done"},

@@ -111,8 +111,10 @@ func (c *client) begin(req kmsg.Request) *Operation {
 	default:
 		return nil
 	}
-	if o.Kind == Write && c.c.ops.of[o.key(OperationDone)] != nil {
-		return nil
+	if o.Kind == Write {
+		if first := c.c.ops.of[o.key(OperationDone)]; first != nil {
+			return first // until this one is lost
+		}
 	}
 	// What is never answered stays unknown.
 	kept := new(Operation)
@@ -121,8 +123,14 @@ func (c *client) begin(req kmsg.Request) *Operation {
 	return kept
 }
 
+// written reports whether the operation stands for another write of an identity whose first one is in the record.
+func (o *Operation) written() bool { return o.Kind == Write && o.Result == OperationDone }
+
 // endOperation takes the answer into the record.
 func (c *Cluster) endOperation(o *Operation, resp kmsg.Response) {
+	if o.written() {
+		return
+	}
 	code := networkException
 	switch r := resp.(type) {
 	case *kmsg.InitProducerIDResponse:
@@ -161,11 +169,12 @@ func (c *Cluster) endOperation(o *Operation, resp kmsg.Response) {
 	}
 }
 
-// doneOperation makes one operation of a call that succeeded and the tries before it.
+// doneOperation makes one operation of a call that succeeded and the tries before it, except of writes: a lost try may
+// arrive behind the end of its transaction, and begin another.
 func (c *Cluster) doneOperation(o *Operation) {
 	o.Result, o.Return = OperationDone, c.w.Now()
 	k := o.key(OperationUnknown)
-	if first := c.ops.of[k]; first != nil {
+	if first := c.ops.of[k]; first != nil && o.Kind != Write {
 		o.Call = first.Call
 		c.drop(first)
 		delete(c.ops.of, k)
@@ -190,7 +199,19 @@ func (c *Cluster) unknownOperation(o *Operation) {
 // lostOperation takes a broken connection into the record.
 func (c *Cluster) lostOperation(o *Operation, notSent bool) {
 	if notSent {
-		c.drop(o)
+		if !o.written() {
+			c.drop(o)
+		}
+		return
+	}
+	if o.written() { // below transaction.version 2 it begins another transaction if it arrives behind the end of the first
+		again := new(Operation)
+		*again = *o
+		again.Return, again.Result = never, OperationUnknown
+		if c.ops.of[again.key(OperationUnknown)] == nil {
+			c.ops.list = append(c.ops.list, again)
+			c.unknownOperation(again)
+		}
 		return
 	}
 	if o.Kind != Initialise { // which may abort what its sender has opened meanwhile, if it arrives late
