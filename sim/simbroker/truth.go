@@ -154,33 +154,6 @@ func (c *Cluster) DeleteRecords(topic string, num int32, before int64) bool {
 	return true
 }
 
-// ExpireOffset removes what a group has committed for a partition, as offsets.retention.minutes does. What is pending
-// stays. It is false if there is nothing.
-func (c *Cluster) ExpireOffset(group string, tp TopicPartition) bool {
-	g := c.groupPartition(group).group.byName[group]
-	if g == nil {
-		return false
-	}
-	s := g.find(tp)
-	if s == nil || s.value.offset < 0 {
-		return false
-	}
-	s.value = offsetValue{offset: -1, leaderEpoch: -1}
-	return true
-}
-
-// ExpireID makes the coordinator forget a transactional id, as transactional.id.expiration.ms does. It is false if there is
-// none, or if it is in use.
-func (c *Cluster) ExpireID(transactionalID string) bool {
-	s := c.coordinator(transactionalID)
-	e := s.byID[transactionalID]
-	if e == nil || !e.expirable() {
-		return false
-	}
-	s.forget(e)
-	return true
-}
-
 // Leader is the broker that leads a partition; -1: none.
 func (c *Cluster) Leader(topic string, num int32) int { return int(c.mustFind(topic, num).leader) }
 
