@@ -1,7 +1,10 @@
 package run
 
 import (
+	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +61,7 @@ func (c *cluster) topics(names []string, patience time.Duration) ([]kafka.Topic,
 			c.client.Topics(names, func(t []kafka.Topic, err error) { done(reply{t, err}) })
 		})
 		if r.err != nil {
-			return nil, fmt.Errorf("no answer from Kafka at %s within %v: %w", strings.Join(c.brokers, ","), patience, r.err)
+			return nil, noAnswer(c.brokers, patience, r.err)
 		}
 		var missing []string
 		for _, t := range r.topics {
@@ -74,8 +77,30 @@ func (c *cluster) topics(names []string, patience time.Duration) ([]kafka.Topic,
 			return r.topics, nil
 		}
 		if time.Now().After(end) {
-			return nil, fmt.Errorf("no topic %s at %s after %v: make it (`realrun generate JOB` makes a job's topics), name another "+
-				"with --topic LOGICAL=NAME, or wait longer with --wait-topics", strings.Join(missing, ", "), strings.Join(c.brokers, ","), patience)
+			return nil, fmt.Errorf("no topic %s at %s after %v: make it (`realrun topic %s --brokers %s`), name another "+
+				"with --topic LOGICAL=NAME, or wait longer with --wait-topics",
+				strings.Join(missing, ", "), strings.Join(c.brokers, ","), patience, strings.Join(missing, " "), strings.Join(c.brokers, ","))
 		}
 	}
+}
+
+// noAnswer says that Kafka did not answer. The reason is that of the network, if it has one, and not who gave up in which order.
+func noAnswer(brokers []string, patience time.Duration, err error) error {
+	var network *net.OpError
+	if errors.As(err, &network) {
+		err = network
+	}
+	return fmt.Errorf("no answer from Kafka at %s within %v: %w\n  is it running, and do --tls and --sasl fit it? `realrun broker --data DIR` starts one",
+		strings.Join(brokers, ","), patience, err)
+}
+
+// apart refuses a job that would read what it writes, for ever.
+func apart(job *graph.Job, sinks []sink.Spec) error {
+	for _, o := range job.Operators {
+		k, ok := o.Source.(source.Kafka)
+		if ok && slices.ContainsFunc(sinks, func(s sink.Spec) bool { return s.Topic == k.Topic }) {
+			return fmt.Errorf("topic %s is both input and output of job %s: it would read what it writes, for ever", k.Topic, job.Name)
+		}
+	}
+	return nil
 }

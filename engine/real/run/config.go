@@ -56,10 +56,14 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("no job")
 	case c.State == "":
 		return c, errors.New("no state directory: --state DIR is where the job's log and checkpoints live")
-	case c.Parallelism < 0, c.TaskManagers < 0:
-		return c, errors.New("--parallelism and --taskmanagers must be positive")
-	case c.Checkpoint.Interval < 0, c.Checkpoint.Timeout < 0, c.Checkpoint.Pause < 0:
-		return c, errors.New("--interval, --checkpoint-timeout and --pause must be positive")
+	case c.Parallelism < 0:
+		return c, fmt.Errorf("--parallelism %d: want a whole number from 1 on; 0 is as many as processors", c.Parallelism)
+	case c.TaskManagers < 0:
+		return c, fmt.Errorf("--taskmanagers %d: want a whole number from 1 on", c.TaskManagers)
+	case c.Checkpoint.Interval < 0, c.Checkpoint.Timeout < 0, c.Checkpoint.Pause < 0, c.HeartbeatTimeout < 0:
+		return c, errors.New("--interval, --checkpoint-timeout, --heartbeat-timeout and --pause cannot be negative")
+	case c.RestartLimit < 0:
+		return c, fmt.Errorf("--restart-limit %d: want a whole number; 0 is no limit", c.RestartLimit)
 	}
 	if c.Parallelism == 0 {
 		c.Parallelism = int32(runtime.GOMAXPROCS(0))

@@ -40,7 +40,7 @@ func (r *Running) event(e jobmanager.Event) {
 		case e.Loss != nil && !r.cfg.AcceptLoss:
 			r.finish(Outcome{Ending: Loss, Loss: e.Loss, Err: e.Err})
 		case e.Err != nil:
-			r.finish(Outcome{Ending: Failed, Err: e.Err})
+			r.finish(Outcome{Ending: Failed, Err: r.explain(e.Err)})
 		default:
 			r.finish(Outcome{Ending: Saved, Savepoint: savepoint})
 		}

@@ -3,7 +3,6 @@ package run
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -89,8 +88,38 @@ func (x *Flags) Options() (Options, error) {
 	return o, nil
 }
 
+// check refuses the zeros that Config takes for its defaults, and what is below them.
+func (x *Flags) check() error {
+	c := x.config
+	for _, d := range []struct {
+		flag string
+		is   time.Duration
+	}{
+		{"interval", c.Checkpoint.Interval}, {"checkpoint-timeout", c.Checkpoint.Timeout},
+		{"heartbeat-timeout", c.HeartbeatTimeout}, {"transaction-timeout", x.TransactionTimeout},
+	} {
+		if d.is <= 0 {
+			return fmt.Errorf("--%s %v: want a time above zero, as 1s", d.flag, d.is)
+		}
+	}
+	switch {
+	case c.TaskManagers < 1:
+		return fmt.Errorf("--taskmanagers %d: want a whole number from 1 on", c.TaskManagers)
+	case c.Checkpoint.Retain < 1:
+		return fmt.Errorf("--retain %d: want a whole number from 1 on", c.Checkpoint.Retain)
+	case x.tolerated < 0:
+		return fmt.Errorf("--tolerated-failures %d: want a whole number; 0 restarts the job at the first", x.tolerated)
+	case c.WaitTopics < 0:
+		return fmt.Errorf("--wait-topics %v: cannot be negative", c.WaitTopics)
+	}
+	return nil
+}
+
 // Config is the rest, for Start; the job is still to be set.
 func (x *Flags) Config() (Config, error) {
+	if err := x.check(); err != nil {
+		return Config{}, err
+	}
 	c := x.config
 	c.State = x.State
 	if x.Brokers != "embedded" {
@@ -130,7 +159,7 @@ func tlsConfig(ca string) (*tls.Config, error) {
 func mechanism(method string) (sasl.Mechanism, error) {
 	user, password := os.Getenv("ONEFOLD_SASL_USER"), os.Getenv("ONEFOLD_SASL_PASSWORD")
 	if method != "" && user == "" {
-		return nil, errors.New("--sasl: set ONEFOLD_SASL_USER and ONEFOLD_SASL_PASSWORD")
+		return nil, fmt.Errorf("--sasl %s (one of plain, scram-sha-256, scram-sha-512): set ONEFOLD_SASL_USER and ONEFOLD_SASL_PASSWORD", method)
 	}
 	switch method {
 	case "":

@@ -6,25 +6,16 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/onefold/onefold/engine/graph"
-	"github.com/onefold/onefold/engine/operator"
 )
 
-// Options are what a command line may say about a job while it is built.
-type Options struct {
-	Topics             map[string]string // the job's own names of topics to the cluster's
-	Guarantee          operator.Guarantee
-	Bounded            bool
-	TransactionTimeout time.Duration
-	ToleratedFailures  int32
-}
-
-// Main runs one job as the whole of a program: flags, signals, log, exit code. It does not return.
+// Main runs one job as the whole of a program: flags, signals, log, exit code. It does not return. The job obeys the options
+// whether build looks at them or not.
 func Main(build func(Options) *graph.Job) {
 	var x Flags
 	f := pflag.NewFlagSet(os.Args[0], pflag.ContinueOnError)
@@ -34,12 +25,15 @@ func Main(build func(Options) *graph.Job) {
 	if errors.Is(err, pflag.ErrHelp) {
 		os.Exit(0)
 	}
+	if err == nil && f.NArg() > 0 {
+		err = fmt.Errorf("%q is no flag; --help shows all", f.Arg(0))
+	}
 	code := 2
 	if err == nil {
 		code, err = x.main(build, *debugLog)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
 	}
 	os.Exit(code)
 }
@@ -54,6 +48,9 @@ func (x *Flags) main(build func(Options) *graph.Job, debugLog bool) (int, error)
 		return 2, err
 	}
 	c.Job, c.Log = build(o), NewLog(os.Stderr, debugLog)
+	if err := o.apply(c.Job); err != nil {
+		return 2, err
+	}
 	outcome, err := RunWithSignals(c, func(*Running) {})
 	if err != nil {
 		return 2, err

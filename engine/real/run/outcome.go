@@ -1,7 +1,11 @@
 package run
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/onefold/onefold/engine/blob"
 	"github.com/onefold/onefold/engine/id"
@@ -47,6 +51,9 @@ func (o Outcome) ExitCode() int {
 func (o Outcome) String() string {
 	switch o.Ending {
 	case Ended:
+		if o.Generation == 0 {
+			return fmt.Sprintf("ended before, at checkpoint %d: nothing was done; input that came later is for a job with a --state of its own", o.Checkpoint)
+		}
 		return fmt.Sprintf("ended at checkpoint %d", o.Checkpoint)
 	case Saved:
 		return fmt.Sprintf("stopped with savepoint %s at checkpoint %d; the same command goes on from there", o.Savepoint, o.Checkpoint)
@@ -75,4 +82,28 @@ func lossText(l *joblog.Loss, err error) string {
 			i.Range.Count, i.Range.Topic, i.Range.Partition, i.Range.First, i.Range.Last, i.Reason)
 	}
 	return fmt.Sprintf("loud loss: %d records of checkpoint %d cannot be saved:%s\n--accept-loss goes on without them", records, l.Checkpoint, s)
+}
+
+// explain adds to why a job failed what its user can do about it.
+func (r *Running) explain(err error) error {
+	switch {
+	case errors.Is(err, joblog.ErrCorrupt):
+		return fmt.Errorf("%w\n  in %s: bring the file back from a copy; going on without it could lose or repeat output", err, JobDirectory(r.cfg.State))
+	case r.cfg.Restore != "":
+		return fmt.Errorf("%w\n  savepoints in %s: %s", err, r.cfg.State, savepoints(r.cfg.State))
+	}
+	return err
+}
+
+// savepoints are those that --restore may name.
+func savepoints(state string) string {
+	files, _ := os.ReadDir(filepath.Join(JobDirectory(state), "savepoints"))
+	var names []string
+	for _, f := range files {
+		names = append(names, "savepoints/"+f.Name())
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
 }

@@ -69,6 +69,9 @@ func Start(c Config) (*Running, error) {
 		return nil, err
 	}
 	sinks := sink.SpecsOf(plan)
+	if err := apart(c.Job, sinks); err != nil {
+		return nil, err
+	}
 	if c.Job.Guarantee == operator.ExactlyOnce {
 		if err := c.auditBudget(sinks); err != nil {
 			return nil, err
