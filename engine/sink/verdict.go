@@ -29,96 +29,115 @@ type Judgement struct {
 
 // Judge combines what lane, coordinator and second witness tell. ranges has one answer per range of the token.
 func Judge(lane LaneSays, salvaged Salvaged, co Coordinated, ranges []Witness) Judgement {
-	var aborted []int
-	committed, undecided := 0, 0
-	for i, w := range ranges {
-		switch {
-		case salvaged.Done.Has(i):
-			committed++
-		case salvaged.Lost.Has(i):
-			aborted = append(aborted, i)
-		case w == WitnessCommitted:
-			committed++
-		case w == WitnessAborted:
-			aborted = append(aborted, i)
-		case w == WitnessUndecided:
-			undecided++
-		}
-	}
-	asCommitted := func(byWitness bool) Judgement {
-		if len(aborted) > 0 {
-			return Judgement{Verdict: Torn, Aborted: aborted, ByWitness: byWitness}
-		}
-		return Judgement{Verdict: Committed, ByWitness: byWitness}
-	}
-	asAborted := func() Judgement {
-		var gone []int
-		for i, w := range ranges {
-			if !salvaged.Done.Has(i) && w != WitnessCommitted {
-				gone = append(gone, i)
-			}
-		}
-		if committed > 0 {
-			return Judgement{Verdict: Torn, Aborted: gone, Abort: true, ByWitness: true}
-		}
-		return Judgement{Verdict: Aborted, Aborted: gone, Abort: true}
-	}
+	t := count(salvaged, ranges)
 	switch lane {
 	case LaneCommitted:
-		return asCommitted(false)
+		return t.judgeCommitted(false)
 	case LaneUnstable:
-		switch co {
-		case OngoingOurs:
-			return Judgement{Verdict: Pending}
-		case CompletedCommit:
-			return asCommitted(false)
-		case CompletedAbort:
-			return asAborted()
-		case OngoingRepair:
-			// Half of a repair; its verdict was the transaction's own. Where every partition is still open no reader has seen
-			// either verdict, and the checkpoint is completed: commit.
-			if len(aborted) > 0 {
-				return asAborted()
-			}
-			return asCommitted(false)
-		}
-		return Judgement{Verdict: Waiting}
+		return t.judgeUnstable(co)
 	}
-	// The lane is stable and does not say n: aborted if the witness agrees, else only the witness counts; the coordinator's
-	// word decides what the witness cannot see.
+	return t.judgeStable(lane, co)
+}
+
+// tally counts what the ranges of a token have become.
+type tally struct {
+	ranges, committed, undecided int
+	aborted                      []int
+	gone                         []int // what is aborted if the transaction is
+}
+
+func count(salvaged Salvaged, ranges []Witness) tally {
+	t := tally{ranges: len(ranges)}
+	for i, w := range ranges {
+		done, lost := salvaged.Done.Has(i), salvaged.Lost.Has(i)
+		switch {
+		case done, !lost && w == WitnessCommitted:
+			t.committed++
+		case lost, w == WitnessAborted:
+			t.aborted = append(t.aborted, i)
+		case w == WitnessUndecided:
+			t.undecided++
+		}
+		if !done && w != WitnessCommitted {
+			t.gone = append(t.gone, i)
+		}
+	}
+	return t
+}
+
+// judgeCommitted judges a transaction whose verdict was commit.
+func (t tally) judgeCommitted(byWitness bool) Judgement {
+	if len(t.aborted) > 0 {
+		return Judgement{Verdict: Torn, Aborted: t.aborted, ByWitness: byWitness}
+	}
+	return Judgement{Verdict: Committed, ByWitness: byWitness}
+}
+
+// judgeAborted judges a transaction whose verdict was abort.
+func (t tally) judgeAborted() Judgement {
+	if t.committed > 0 {
+		return Judgement{Verdict: Torn, Aborted: t.gone, Abort: true, ByWitness: true}
+	}
+	return Judgement{Verdict: Aborted, Aborted: t.gone, Abort: true}
+}
+
+// judgeRepair judges by half of a repair: its verdict was the transaction's own. Where every partition is still open no
+// reader has seen either verdict, and the checkpoint is completed: commit.
+func (t tally) judgeRepair(byWitness bool) Judgement {
+	if len(t.aborted) > 0 {
+		return t.judgeAborted()
+	}
+	return t.judgeCommitted(byWitness)
+}
+
+// judgeUnstable judges while a transaction is open in the lane: the coordinator knows.
+func (t tally) judgeUnstable(co Coordinated) Judgement {
+	switch co {
+	case OngoingOurs:
+		return Judgement{Verdict: Pending}
+	case CompletedCommit:
+		return t.judgeCommitted(false)
+	case CompletedAbort:
+		return t.judgeAborted()
+	case OngoingRepair:
+		return t.judgeRepair(false)
+	}
+	return Judgement{Verdict: Waiting}
+}
+
+// judgeStable judges where the lane is stable and does not say the checkpoint: aborted if the witness agrees, else only the
+// witness counts; the coordinator's word decides what the witness cannot see.
+func (t tally) judgeStable(lane LaneSays, co Coordinated) Judgement {
 	switch {
-	case len(ranges) == 0 && lane == LaneBefore:
+	case t.ranges == 0 && lane == LaneBefore:
 		return Judgement{Verdict: Aborted, Abort: true}
-	case len(ranges) == 0:
+	case t.ranges == 0:
 		return Judgement{Verdict: Committed, ByWitness: true} // a marker without records: nothing can be lost
-	case committed == len(ranges):
-		return asCommitted(true)
-	case len(aborted) == len(ranges):
-		return asAborted()
+	case t.committed == t.ranges:
+		return t.judgeCommitted(true)
+	case len(t.aborted) == t.ranges:
+		return t.judgeAborted()
 	}
 	switch co {
 	case CompletedCommit:
-		return asCommitted(true)
+		return t.judgeCommitted(true)
 	case CompletedAbort:
-		return asAborted()
+		return t.judgeAborted()
 	case OngoingRepair:
-		if len(aborted) > 0 {
-			return asAborted()
-		}
-		return asCommitted(true)
+		return t.judgeRepair(true)
 	case OngoingOurs:
-		if undecided > 0 {
+		if t.undecided > 0 {
 			return Judgement{Verdict: Pending, ByWitness: true}
 		}
 	case Preparing:
 		return Judgement{Verdict: Waiting}
 	}
 	switch {
-	case len(aborted) > 0:
-		return asAborted()
-	case committed > 0:
-		return asCommitted(true)
-	case undecided > 0:
+	case len(t.aborted) > 0:
+		return t.judgeAborted()
+	case t.committed > 0:
+		return t.judgeCommitted(true)
+	case t.undecided > 0:
 		return Judgement{Verdict: Waiting}
 	}
 	return Judgement{Verdict: Unknown, ByWitness: true}
