@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/onefold/onefold/checker"
 	"github.com/onefold/onefold/engine/blob"
@@ -48,6 +49,17 @@ func readJobLog(state string) (*jobLog, error) {
 		l.entries = append(l.entries, e)
 	}
 	return l, nil
+}
+
+// of tells a log that is not there, or of another job, before it is held against topics that it says nothing of.
+func (l *jobLog) of(job, state string) error {
+	switch owner := string(l.state().Job); {
+	case len(l.entries) == 0:
+		return fmt.Errorf("no job has run with --state %s: there is no log in %s; without --state everything in the input must be visible", state, l.dir)
+	case !strings.HasPrefix(owner, job+"-"):
+		return fmt.Errorf("--state %s is of job %s, not of %s", state, owner, job)
+	}
+	return nil
 }
 
 // state is the fold up to the newest entry.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -17,6 +18,12 @@ type demo struct {
 
 func (d demo) run(ctx context.Context, c *console, job jobs.Spec, x run.Flags, log *slog.Logger) error {
 	began := time.Now()
+	if x.State == "" {
+		return errors.New("name a directory for the demo's data: --state DIR")
+	}
+	if _, err := config(job, x, log); err != nil {
+		return err
+	}
 	at := place{brokers: x.Brokers, state: x.State, topics: x.Topics}
 	brokers, shut, err := at.open()
 	if err != nil {
@@ -42,10 +49,13 @@ func (d demo) run(ctx context.Context, c *console, job jobs.Spec, x run.Flags, l
 		return err
 	}
 	o := r.WaitWithSignals()
-	c.print("%s", o)
 	if o.Ending != run.Ended {
-		return ending(o)
+		if err := ending(o); err != nil {
+			return err
+		}
+		return exit{code: exitUsage, text: "stopped before the end: nothing was judged; the same command goes on"}
 	}
+	c.print("%s", o)
 	c.say("3. the verdict, by a reader and a checker that share no code with the engine")
 	v := &verification{place: at}
 	verdict, err := v.run(ctx, c, job, brokers)

@@ -79,7 +79,10 @@ func execute(args []string, out, errOut io.Writer) int {
 
 // me is how this program is called in the commands that it prints.
 func me() string {
-	if a := os.Args[0]; strings.HasPrefix(a, "./") || strings.HasPrefix(a, "bin/") {
+	switch a := os.Args[0]; {
+	case strings.Contains(a, "go-build"):
+		return "go run ./cmd/realrun"
+	case strings.Contains(a, "/"):
 		return a
 	}
 	return "realrun"
@@ -92,7 +95,7 @@ func newRoot(c *console) *cobra.Command {
 		Long: "realrun runs the jobs of the catalogue on a real Kafka, or on the one that it carries (embedded), and judges their\n" +
 			"output with the checker that judges the simulator's runs.\n\n" +
 			"Exit codes: 0 clean, 1 a verdict against or loud loss, 2 usage, environment, or displaced by another process.",
-		Example: strings.TrimRight(`
+		Example: strings.Trim(`
   realrun run payments --demo --state /tmp/demo          everything at once on the embedded Kafka
   realrun generate payments --records 100000 --brokers 127.0.0.1:9092
   realrun run payments --brokers 127.0.0.1:9092 --state /tmp/payments --bounded
@@ -101,6 +104,6 @@ func newRoot(c *console) *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().BoolVar(&c.json, "json", false, "one JSON document on stdout, progress on stderr")
-	root.AddCommand(newList(c), newRun(c), newGenerate(c), newVerify(c), newBroker(c))
+	root.AddCommand(newList(c), newRun(c), newGenerate(c), newVerify(c), newBroker(c), newTopic(c))
 	return root
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -87,14 +88,14 @@ func runJob(c *console, job jobs.Spec, x run.Flags, log *slog.Logger) error {
 	var running *run.Running
 	o, err := run.RunWithSignals(cfg, func(r *run.Running) {
 		running = r
-		c.say("%s runs on %v; stop it with SIGTERM or Ctrl-C", job.Name, r.Brokers)
+		c.say("%s runs on %s; stop it with SIGTERM or Ctrl-C", job.Name, strings.Join(r.Brokers, ","))
 	})
 	if err != nil {
 		return err
 	}
 	result := report(job, o, running)
-	c.print("%s", result.Detail)
 	if o.ExitCode() == 0 {
+		c.print("%s", result.Detail)
 		c.print("\nnext: %s verify %s --brokers %s --state %s%s", me(), job.Name, x.Brokers, x.State, repeat(x.Topics))
 	}
 	if err := c.document(result); err != nil {
@@ -115,7 +116,7 @@ func report(job jobs.Spec, o run.Outcome, r *run.Running) ran {
 	return result
 }
 
-// ending is the error that carries an outcome's exit code; the output has said what happened.
+// ending is the error that carries an outcome's exit code and says what happened; nil for a clean one.
 func ending(o run.Outcome) error {
 	if o.ExitCode() == 0 {
 		return nil

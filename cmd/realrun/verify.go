@@ -30,6 +30,7 @@ type verified struct {
 	Complete bool           `json:"complete"` // all of the input had to be visible
 	Running  bool           `json:"running"`  // judged while the job may run: open transactions are legal
 	Records  map[string]int `json:"records"`  // data records by topic, aborted ones included
+	Aborted  map[string]int `json:"aborted"`  // those of them that no read_committed reader sees
 	Report   checker.Report `json:"report"`
 	Log      logSummary     `json:"log"`
 	Seconds  float64        `json:"seconds"`
@@ -153,11 +154,14 @@ func (v *verification) judge(ctx context.Context, col *collector, job jobs.Spec)
 		if log, err = readJobLog(v.state); err != nil {
 			return nil, err
 		}
+		if err := log.of(job.Name, v.state); err != nil {
+			return nil, err
+		}
 	}
 	if err := col.round(ctx); err != nil {
 		return nil, err
 	}
-	result := &verified{Job: job.Name, Records: map[string]int{}}
+	result := &verified{Job: job.Name, Records: map[string]int{}, Aborted: map[string]int{}}
 	state := log.state()
 	result.Running = len(log.entries) > 0 && state.Stopped == "" && !state.Ended
 	result.Complete = v.complete(col, log)
@@ -183,6 +187,9 @@ func (v *verification) judge(ctx context.Context, col *collector, job jobs.Spec)
 	result.Verdict = result.Report.Verdict.String()
 	for _, r := range col.h.Records {
 		result.Records[col.topics[r.Topic]]++
+		if r.Outcome == checker.Aborted {
+			result.Aborted[col.topics[r.Topic]]++
+		}
 	}
 	result.Log = summary(log)
 	result.Seconds = time.Since(began).Seconds()
@@ -229,7 +236,11 @@ func summary(l *jobLog) logSummary {
 
 func (r *verified) print(c *console) {
 	for _, name := range sortedKeys(r.Records) {
-		c.print("%9d records in %s", r.Records[name], name)
+		aborted := ""
+		if n := r.Aborted[name]; n > 0 {
+			aborted = fmt.Sprintf(", %d of them aborted: no read_committed reader sees those", n)
+		}
+		c.print("%9d records in %s%s", r.Records[name], name, aborted)
 	}
 	if r.Log.Generations > 0 {
 		c.print("%9d generations, %d checkpoints completed, the newest confirmed is %d", r.Log.Generations, r.Log.Completed, r.Log.Confirmed)
