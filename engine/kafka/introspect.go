@@ -132,17 +132,7 @@ func (c *Client) DescribeProducers(parts []id.TopicPartition, done func([]Partit
 		}
 	}
 	c.later(func() {
-		if _, lost := c.cluster.byLeader(parts); len(lost) == 0 {
-			ask()
-			return
-		}
-		c.cluster.refresh(func(err error) {
-			if err != nil {
-				done(nil, notSent("find leaders: %w", err))
-				return
-			}
-			ask()
-		})
+		c.withLeaders(parts, func(err error) { done(nil, notSent("find leaders: %w", err)) }, ask)
 	})
 }
 

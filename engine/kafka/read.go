@@ -40,73 +40,81 @@ const (
 // ListOffsets asks the leaders for offsets at a timestamp (or Earliest, Latest), repeated until ReadTimeout. The answer is
 // in the order of parts. A partition that stays unknown ends it with an error as well.
 func (c *Client) ListOffsets(parts []id.TopicPartition, timestamp int64, isolation Isolation, done func([]ListedOffset, error)) {
-	out := make([]ListedOffset, len(parts))
-	missing := make([]bool, len(parts))
+	l := &offsetList{c: c, timestamp: timestamp, isolation: isolation, out: make([]ListedOffset, len(parts)), missing: make([]bool, len(parts))}
 	for i, tp := range parts {
 		c.cluster.want(tp.Topic)
-		out[i] = ListedOffset{TopicPartition: tp, Offset: -1}
-		missing[i] = true
-	}
-	try := func(again func(error)) {
-		var ask []id.TopicPartition
-		for i, m := range missing {
-			if m {
-				ask = append(ask, parts[i])
-			}
-		}
-		groups, lost := c.cluster.byLeader(ask)
-		var trouble error
-		if len(lost) > 0 {
-			trouble = fmt.Errorf("partition %s: %w", lost[0], LeaderNotAvailable)
-		}
-		left := len(groups) + 1
-		finish := func(err error) {
-			if err != nil {
-				trouble = err
-			}
-			if left--; left > 0 {
-				return
-			}
-			if trouble == nil {
-				done(out, nil)
-				return
-			}
-			again(trouble)
-		}
-		for _, g := range groups {
-			c.listOffsets(g, timestamp, isolation, func(answers []ListedOffset, err error) {
-				for _, a := range answers {
-					if a.Code != OK {
-						err = fmt.Errorf("partition %s: %w", a.TopicPartition, a.Code)
-						c.misled(a.TopicPartition, a.Code, nil)
-						continue
-					}
-					for i := range out {
-						if out[i].TopicPartition == a.TopicPartition {
-							out[i], missing[i] = a, false
-						}
-					}
-				}
-				finish(err)
-			})
-		}
-		finish(nil)
+		l.out[i] = ListedOffset{TopicPartition: tp, Offset: -1}
+		l.missing[i] = true
 	}
 	c.later(func() {
 		c.repeat("list offsets", c.cfg.ReadTimeout, func(again func(error)) {
-			if _, lost := c.cluster.byLeader(parts); len(lost) == 0 {
-				try(again)
-				return
-			}
-			c.cluster.refresh(func(err error) {
-				if err != nil {
-					again(err)
-					return
-				}
-				try(again)
-			})
+			c.withLeaders(parts, again, func() { l.ask(func() { done(l.out, nil) }, again) })
 		}, func(err error) { done(nil, err) })
 	})
+}
+
+// offsetList is an answer of ListOffsets that grows try by try.
+type offsetList struct {
+	c         *Client
+	timestamp int64
+	isolation Isolation
+	out       []ListedOffset
+	missing   []bool // of out: not answered yet
+}
+
+// ask asks the leaders of all that is missing.
+func (l *offsetList) ask(done func(), again func(error)) {
+	var ask []id.TopicPartition
+	for i, m := range l.missing {
+		if m {
+			ask = append(ask, l.out[i].TopicPartition)
+		}
+	}
+	groups, lost := l.c.cluster.byLeader(ask)
+	var trouble error
+	if len(lost) > 0 {
+		trouble = fmt.Errorf("partition %s: %w", lost[0], LeaderNotAvailable)
+	}
+	left := len(groups) + 1
+	finish := func(err error) {
+		if err != nil {
+			trouble = err
+		}
+		if left--; left > 0 {
+			return
+		}
+		if trouble == nil {
+			done()
+			return
+		}
+		again(trouble)
+	}
+	for _, g := range groups {
+		l.c.listOffsets(g, l.timestamp, l.isolation, func(answers []ListedOffset, err error) {
+			if e := l.take(answers); e != nil {
+				err = e
+			}
+			finish(err)
+		})
+	}
+	finish(nil)
+}
+
+// take puts answers into their places; its error is the last refusal among them.
+func (l *offsetList) take(answers []ListedOffset) (err error) {
+	for _, a := range answers {
+		if a.Code != OK {
+			err = fmt.Errorf("partition %s: %w", a.TopicPartition, a.Code)
+			l.c.misled(a.TopicPartition, a.Code, nil)
+			continue
+		}
+		for i := range l.out {
+			if l.out[i].TopicPartition == a.TopicPartition {
+				l.out[i], l.missing[i] = a, false
+			}
+		}
+	}
+	return err
 }
 
 func (c *Client) listOffsets(g byNode, timestamp int64, isolation Isolation, done func([]ListedOffset, error)) {

@@ -132,6 +132,21 @@ func (c *Client) findLeader(tp id.TopicPartition, found func(node, epoch int32, 
 	})
 }
 
+// withLeaders calls fn when the view has a leader for every partition, or has been refreshed once.
+func (c *Client) withLeaders(parts []id.TopicPartition, failed func(error), fn func()) {
+	if _, lost := c.cluster.byLeader(parts); len(lost) == 0 {
+		fn()
+		return
+	}
+	c.cluster.refresh(func(err error) {
+		if err != nil {
+			failed(err)
+			return
+		}
+		fn()
+	})
+}
+
 // misled notes that a leader's answer, or silence, says that it may be another: the view is refreshed for the next try.
 func (c *Client) misled(tp id.TopicPartition, code Code, err error) {
 	if err != nil || code.Class() == RefreshLeader {
