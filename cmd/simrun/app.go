@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -40,7 +43,32 @@ func run(ctx context.Context, args []string, out, err io.Writer) int {
 		return exitAgainst
 	default:
 		fmt.Fprintf(err, "simrun: %v\n", e)
+		if strings.HasPrefix(e.Error(), "unknown ") {
+			fmt.Fprintf(err, "  `%s --help` shows what there is\n", me())
+		}
 		return exitUsage
+	}
+}
+
+// me is how this program is called in the commands that it prints.
+func me() string {
+	switch a := os.Args[0]; {
+	case filepath.Base(a) != "simrun":
+		return "simrun"
+	case strings.Contains(a, "go-build"):
+		return "go run ./cmd/simrun"
+	default:
+		return a
+	}
+}
+
+// one is the check of commands that take one argument.
+func one(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("name one %s", what)
+		}
+		return nil
 	}
 }
 
@@ -56,7 +84,8 @@ Exit codes: 0 clean, 1 a verdict against, 2 usage or environment.`,
 		Example: `  simrun list                                   what there is
   simrun run payments --seed 42                 one seed
   simrun campaign payments --seeds 1000         a thousand
-  simrun repro scenarios/testdata/lost.plan     a failure again
+  simrun campaign payments --engine commit-early     a known-bad engine: what it looks like when one is caught
+  simrun repro scenarios/testdata/dropped-marker-k44.plan     a plan again
   simrun controls                               the known-bad engines, each of which must be caught`,
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -38,6 +40,12 @@ func (a *app) campaign() *cobra.Command {
 			if f.workers < 0 {
 				return fmt.Errorf("--workers %d: want a whole number from 1 on; 0 is one per core", f.workers)
 			}
+			if f.limit < 0 {
+				return fmt.Errorf("--for %v: want a time above zero, as 4m; 0 is no limit", f.limit)
+			}
+			if err := writable(f.out); err != nil {
+				return err
+			}
 			all, err := chosen(args)
 			if err != nil {
 				return err
@@ -68,6 +76,9 @@ func (a *app) campaigns(cmd *cobra.Command, all []scenarios.Scenario, f campaign
 		p.end()
 		if err != nil {
 			return err
+		}
+		if n := sum.Seeds; f.limit > 0 && n < f.seeds {
+			fmt.Fprintf(a.err, "%s: %d of %d seeds fit into --for %v\n", s.Name, n, f.seeds, f.limit/time.Duration(len(all)))
 		}
 		part, err := a.report(sum, f, options)
 		if err != nil {
@@ -101,7 +112,23 @@ func (a *app) campaigns(cmd *cobra.Command, all []scenarios.Scenario, f campaign
 	return nil
 }
 
-// progress shows a line about twice a second.
+// writable refuses a folder for results before an hour is spent on what cannot be written.
+func writable(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	err := os.MkdirAll(dir, 0o777)
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(dir, ".simrun-*"); err == nil {
+			f.Close()
+			return os.Remove(f.Name())
+		}
+	}
+	return fmt.Errorf("--out: %w; --out \"\" writes nothing", err)
+}
+
+// progress shows one line on a terminal about twice a second, and now and then a line of its own in a file.
 type progress struct {
 	a        *app
 	scenario string
@@ -109,12 +136,26 @@ type progress struct {
 	shown    bool
 }
 
+// terminal reports whether w is one, where a line can be written over.
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	s, err := f.Stat()
+	return err == nil && s.Mode()&os.ModeCharDevice != 0
+}
+
 func (p *progress) show(n campaign.Progress) {
-	if n.Elapsed-p.last < 500*time.Millisecond {
+	start, end, every := "\r", "   ", 500*time.Millisecond
+	if !terminal(p.a.err) {
+		start, end, every = "", "\n", 10*time.Second
+	}
+	if n.Elapsed-p.last < every {
 		return
 	}
-	p.last, p.shown = n.Elapsed, true
-	fmt.Fprintf(p.a.err, "\r%s %d/%d, %.0f seeds/s, %s   ", p.scenario, n.Done, n.Seeds, float64(n.Done)/n.Elapsed.Seconds(), verdictsText(n.Verdicts))
+	p.last, p.shown = n.Elapsed, start != ""
+	fmt.Fprintf(p.a.err, start+"%s %d/%d, %.0f seeds/s, %s"+end, p.scenario, n.Done, n.Seeds, float64(n.Done)/n.Elapsed.Seconds(), verdictsText(n.Verdicts))
 }
 
 func (p *progress) end() {

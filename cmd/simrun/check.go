@@ -3,10 +3,13 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/scenarios/jobs"
 	"github.com/onefold/onefold/scenarios/oracle"
 )
 
@@ -15,13 +18,9 @@ func (a *app) check() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "check FILE",
 		Short:   "Judge a stored history, with no engine at hand",
-		Example: `  simrun check reports/out/payments-42/history.jsonl --job payments`,
-		Args:    cobra.ExactArgs(1),
+		Example: `  simrun check reports/out/payments-13-DUP-commit-early/history.jsonl`,
+		Args:    one("history, as a campaign writes it into a failure's folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			o, ok := oracle.Find(job)
-			if !ok {
-				return fmt.Errorf("there is no oracle for job %q", job)
-			}
 			f, err := os.Open(args[0])
 			if err != nil {
 				return err
@@ -30,6 +29,14 @@ func (a *app) check() *cobra.Command {
 			h, err := checker.Load(f)
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			name, err := jobOf(h, job)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			o, ok := oracle.Find(name)
+			if !ok {
+				return fmt.Errorf("there is no oracle for job %q", name)
 			}
 			r := checker.Check(h, o, checker.Options{Complete: h.Run.Settled})
 			if a.json {
@@ -46,6 +53,29 @@ func (a *app) check() *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVar(&job, "job", "payments", "the job whose records the history holds")
+	c.Flags().StringVar(&job, "job", "", "the job whose records the history holds; without it the topics tell")
 	return c
+}
+
+// jobOf is the job that has a history's topics: another one's oracle would judge what it cannot read.
+func jobOf(h *checker.History, want string) (string, error) {
+	var topics, names []string
+	for _, t := range h.Topics {
+		topics = append(topics, t.Name)
+	}
+	for _, s := range jobs.All() {
+		names = append(names, s.Name)
+		has := slices.Concat(s.Inputs, s.Outputs)
+		strange := slices.ContainsFunc(topics, func(t string) bool { return !slices.Contains(has, t) })
+		switch {
+		case s.Name == want && strange:
+			return "", fmt.Errorf("it holds %s, and job %s has %s", strings.Join(topics, ", "), want, strings.Join(has, ", "))
+		case s.Name == want, want == "" && !strange && len(topics) > 0:
+			return s.Name, nil
+		}
+	}
+	if want != "" {
+		return "", fmt.Errorf("there is no job %q; there are: %s", want, strings.Join(names, ", "))
+	}
+	return "", fmt.Errorf("no job has the topics %s; --job names one of %s", strings.Join(topics, ", "), strings.Join(names, ", "))
 }

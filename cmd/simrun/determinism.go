@@ -143,9 +143,9 @@ func (a *app) compared(diffs []difference, n int, took time.Duration) error {
 		}
 	} else {
 		for _, d := range diffs {
-			a.printf("NONDETERMINISTIC %s seed %d: %s and %s; again:  simrun run %s --seed %d --trace\n", d.Scenario, d.Seed, d.First, d.Second, d.Scenario, d.Seed)
+			a.printf("NONDETERMINISTIC %s seed %d: %s and %s; again:  %s run %s --seed %d --trace\n", d.Scenario, d.Seed, d.First, d.Second, me(), d.Scenario, d.Seed)
 		}
-		a.printf("%d seeds run twice in fresh processes: %d differences, %v\n", n, len(diffs), took.Round(time.Second))
+		a.printf("%d seeds run twice in fresh processes: %d differences, %v\n", n, len(diffs), took.Round(100*time.Millisecond))
 	}
 	if len(diffs) > 0 {
 		return errAgainst

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/onefold/onefold/engine/probe"
@@ -30,20 +31,28 @@ func (a *app) report(s *campaign.Summary, f campaignFlags, options []string) (*r
 	c.Cover(&s.Coverage)
 	for i, x := range s.Failures {
 		run := reports.NewRun(x.Plan, nil, x.Report)
-		run.Command = x.Command
+		run.Command = as(x.Command)
 		line := run.Failure()
 		if f.out != "" && i < maxFolders {
 			folder, err := a.folder(x, f, options)
 			if err != nil {
 				return nil, err
 			}
-			line.Folder, line.Command = folder, "simrun repro "+folder
+			line.Folder, line.Command = folder, me()+" repro "+folder
 		}
 		c.Failures = append(c.Failures, line)
 	}
 	c.Vacuous = append(c.Vacuous, s.Hollow()...)
 	c.Finish(s.Elapsed, s.Virtual)
 	return c, nil
+}
+
+// as is a command as its reader can run it.
+func as(command string) string {
+	if rest, ok := strings.CutPrefix(command, "simrun "); ok {
+		return me() + " " + rest
+	}
+	return command
 }
 
 // folder runs a failure again with its trace, makes its plan smaller, and writes all of it down.
@@ -58,7 +67,7 @@ func (a *app) folder(x campaign.Failure, f campaignFlags, options []string) (str
 	run.Seconds, run.VirtualSeconds = time.Since(begin).Seconds(), r.Virtual.Seconds()
 	run.Settle = r.Settle
 	run.TraceEntries, run.TraceHash, run.Events = r.Entries, fmt.Sprintf("%016x", r.Hash), r.Events
-	run.Build, run.Command = reports.ThisBuild(options...), x.Command
+	run.Build, run.Command = reports.ThisBuild(options...), as(x.Command)
 	if smaller, err := shrink.Shrink(x.Plan, r.Report.Signature(), signature, shrink.Options{MaxRuns: 60}); err == nil {
 		run.ShrunkPlan = smaller.Plan.String()
 	}

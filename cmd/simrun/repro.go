@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,14 +20,14 @@ func (a *app) repro() *cobra.Command {
 		Use:   "repro FILE",
 		Short: "Repeat a plan, or a failure's folder; exit 1 if a verdict against it comes again",
 		Example: `  simrun repro reports/out/payments-42
-  simrun repro scenarios/testdata/dropped-marker.plan --trace`,
-		Args: cobra.ExactArgs(1),
+  simrun repro scenarios/testdata/dropped-marker-k44.plan --trace`,
+		Args: one("plan file, or a failure's folder that a campaign wrote"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, err := readPlan(args[0])
 			if err != nil {
 				return err
 			}
-			return a.one(p, scenarios.Options{KeepTrace: trace})
+			return a.one(p, scenarios.Options{KeepTrace: trace}, me()+" repro "+args[0])
 		},
 	}
 	c.Flags().BoolVar(&trace, "trace", false, "print the trace")
@@ -50,7 +51,7 @@ func (a *app) shrink() *cobra.Command {
 		Short: "Make a failing plan smaller while the same failure stands",
 		Example: `  simrun shrink reports/out/payments-42
   simrun shrink my.plan --out smaller.plan`,
-		Args: cobra.ExactArgs(1),
+		Args: one("plan file, or a failure's folder that a campaign wrote"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := positive("runs", runs); err != nil {
 				return err
@@ -64,9 +65,9 @@ func (a *app) shrink() *cobra.Command {
 			if want == "" {
 				return fmt.Errorf("%s: the run is CLEAN, so there is nothing to shrink", args[0])
 			}
-			fmt.Fprintf(a.err, "holding %s\n", want)
+			fmt.Fprintf(a.err, "holding %s\n", strings.TrimSpace(want))
 			r, err := shrink.Shrink(p, want, signature, shrink.Options{MaxRuns: runs, Progress: func(p faults.Plan, runs int) {
-				fmt.Fprintf(a.err, "  after %d runs: %d faults\n", runs, len(p.Faults))
+				fmt.Fprintf(a.err, "  after %d runs: %s\n", runs, faultsText(p))
 			}})
 			if err != nil {
 				return err
@@ -80,9 +81,9 @@ func (a *app) shrink() *cobra.Command {
 				return a.document(map[string]any{"plan": r.Plan.String(), "faults": len(r.Plan.Faults), "runs": r.Runs, "minimal": r.Minimal, "signature": want})
 			}
 			a.printf("%s", r.Plan)
-			fmt.Fprintf(a.err, "%d faults after %d runs, minimal: %v\n", len(r.Plan.Faults), r.Runs, r.Minimal)
+			fmt.Fprintf(a.err, "%s after %d runs, minimal: %v\n", faultsText(r.Plan), r.Runs, r.Minimal)
 			if out != "" {
-				fmt.Fprintf(a.err, "again:  simrun repro %s\n", out)
+				fmt.Fprintf(a.err, "again:  %s repro %s\n", me(), out)
 			}
 			return nil
 		},
@@ -90,6 +91,13 @@ func (a *app) shrink() *cobra.Command {
 	c.Flags().StringVar(&out, "out", "", "also write the plan to a file")
 	c.Flags().IntVar(&runs, "runs", 300, "at most so many runs")
 	return c
+}
+
+func faultsText(p faults.Plan) string {
+	if len(p.Faults) == 1 {
+		return "1 fault"
+	}
+	return fmt.Sprintf("%d faults", len(p.Faults))
 }
 
 // writeWhole writes a file whole or not at all.

@@ -47,7 +47,7 @@ func (a *app) runOne() *cobra.Command {
   simrun run fraud                              the worked trace of the documentation
   simrun run payments --seed 7 --trace          every entry of the trace
   simrun run payments --plan my.plan            the faults of a file instead of the seed's`,
-		Args: cobra.ExactArgs(1),
+		Args: one("scenario; `simrun list` shows them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, ok := scenarios.Find(args[0])
 			if !ok {
@@ -74,7 +74,11 @@ func (a *app) runOne() *cobra.Command {
 				}
 				plan = read
 			}
-			return a.one(plan, scenarios.Options{Fast: fast, KeepTrace: trace})
+			again := fmt.Sprintf("%s run %s --seed %d%s", me(), s.Name, plan.Seed, engineFlag(plan))
+			if file != "" {
+				again += " --plan " + file
+			}
+			return a.one(plan, scenarios.Options{Fast: fast, KeepTrace: trace}, again)
 		},
 	}
 	c.Flags().Uint64Var(&seed, "seed", 1, "seed of the world and of its faults")
@@ -109,8 +113,8 @@ func readPlan(file string) (faults.Plan, error) {
 	return p, nil
 }
 
-// one runs a plan and prints what happened.
-func (a *app) one(p faults.Plan, o scenarios.Options) error {
+// one runs a plan and prints what happened. again is the command that repeats it: a plan of a file is more than its seed.
+func (a *app) one(p faults.Plan, o scenarios.Options, again string) error {
 	begin := time.Now()
 	r, err := scenarios.Run(p, o)
 	if err != nil {
@@ -119,7 +123,7 @@ func (a *app) one(p faults.Plan, o scenarios.Options) error {
 	if a.json {
 		err = a.document(verdictOf(r, time.Since(begin)))
 	} else {
-		err = a.tell(r, o, time.Since(begin))
+		err = a.tell(r, o, time.Since(begin), again)
 	}
 	if err == nil && r.Wrong {
 		return errAgainst
@@ -145,13 +149,26 @@ func outcome(o faults.Outcome) string {
 	case !o.Fired:
 		return "its moment never came"
 	case !o.Struck:
-		return fmt.Sprintf("at %v, hit nothing", o.At)
+		return fmt.Sprintf("at %s, hit nothing", seconds(o.At))
 	default:
-		return fmt.Sprintf("at %v after %v, struck", o.At, o.Hook)
+		return fmt.Sprintf("at %s after %v, struck", seconds(o.At), o.Hook)
 	}
 }
 
-func (a *app) tell(r *scenarios.Result, o scenarios.Options, took time.Duration) error {
+// seconds is an instant of virtual time, to the millisecond.
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
+
+// aligned rounds the time that an event begins with, so that the eye can run down the column.
+func aligned(event string) string {
+	at, rest, _ := strings.Cut(event, " ")
+	d, err := time.ParseDuration(at)
+	if err != nil {
+		return event
+	}
+	return fmt.Sprintf("%10s %s", seconds(d), rest)
+}
+
+func (a *app) tell(r *scenarios.Result, o scenarios.Options, took time.Duration, again string) error {
 	if o.KeepTrace {
 		if err := r.World.Sim.WriteTrace(a.out, true); err != nil {
 			return err
@@ -163,7 +180,7 @@ func (a *app) tell(r *scenarios.Result, o scenarios.Options, took time.Duration)
 		a.printf("  fault    %s: %s\n", f, outcome(r.Outcomes[i]))
 	}
 	for _, e := range r.Events {
-		a.printf("  job      %s\n", e)
+		a.printf("  job      %s\n", aligned(e))
 	}
 	c := r.Report.Compared
 	a.printf("  judged   %d records, %d epochs, %d transactions; %v virtual in %v, %d trace entries, hash %016x\n",
@@ -179,8 +196,8 @@ func (a *app) tell(r *scenarios.Result, o scenarios.Options, took time.Duration)
 		}
 	}
 	a.printf("%s\n", r.Report.Verdict)
-	if r.Wrong {
-		a.printf("\nagain, with every step:  simrun run %s --seed %d%s --trace\n", r.Plan.Scenario, r.Plan.Seed, engineFlag(r.Plan))
+	if r.Wrong && !o.KeepTrace {
+		a.printf("\nagain, with every step:  %s --trace\n", again)
 	}
 	return nil
 }
