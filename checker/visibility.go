@@ -103,8 +103,11 @@ func (j *judge) inputsOnce() {
 		f := Finding{Place: j.h.Topics[v.topic].Name}
 		for o, n := range v.tally.counts {
 			if n > 1 {
-				in := j.input(int32(o))
-				f.evidence("reader %s saw %s %d times: %s", j.h.Readers[v.reader].Name, j.describeInput(in), n, j.whoNames(v, int32(o)))
+				names := ""
+				if len(f.Evidence) < maxEvidence { // a look through everything that was read, which a million duplicates cannot afford
+					names = j.whoNames(v, int32(o))
+				}
+				f.evidence("reader %s saw %s %d times: %s", j.h.Readers[v.reader].Name, j.describeInput(j.input(int32(o))), n, names)
 			}
 		}
 		j.settle(&f, "inputs visible more than once")
