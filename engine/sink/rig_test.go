@@ -141,6 +141,23 @@ func (r *rig) restore() operator.RestoreOutcome {
 	return *out
 }
 
+// started restores and opens subtask 0 of the new generation.
+func (r *rig) started() *subtask {
+	r.t.Helper()
+	r.restore()
+	return r.open(r.log.state.Generation, 0)
+}
+
+// completedOne starts subtask 0, writes that many records and completes checkpoint 1, whose tokens it returns.
+func (r *rig) completedOne(records int) (*subtask, []token.Token) {
+	r.t.Helper()
+	st := r.started()
+	st.write(records)
+	tokens := r.barrier(1, st)
+	r.complete(1, tokens)
+	return st, tokens
+}
+
 func (r *rig) startRestore(gen id.Generation) (*operator.RestoreOutcome, func() bool) {
 	var out operator.RestoreOutcome
 	finished := false

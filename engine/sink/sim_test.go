@@ -55,11 +55,7 @@ func TestRestoreCommitsWhatIsCompletedAndAbortsTheRest(t *testing.T) {
 	for _, profile := range profiles {
 		t.Run(profile, func(t *testing.T) {
 			r := newRig(t, 2, profile)
-			r.restore()
-			a := r.open(r.log.state.Generation, 0)
-			a.write(5)
-			one := r.barrier(1, a)
-			r.complete(1, one)
+			a, _ := r.completedOne(5)
 			decided := append([]string(nil), r.wrote...)
 			a.write(4)
 			r.barrier(2, a) // prepared, never completed
@@ -115,11 +111,7 @@ func TestLostReplyOfCommitIsAskedForAgain(t *testing.T) {
 	for _, profile := range profiles {
 		t.Run(profile, func(t *testing.T) {
 			r := newRig(t, 4, profile)
-			r.restore()
-			a := r.open(r.log.state.Generation, 0)
-			a.write(5)
-			tokens := r.barrier(1, a)
-			r.complete(1, tokens)
+			a, tokens := r.completedOne(5)
 			r.w.FaultRequests(sim.RequestFault{Key: 26, Node: "tm1", Effect: sim.LoseReply, Count: 2})
 			if res := r.commit(tokens, a); res[0].State != operator.Committed {
 				t.Fatalf("commit: %+v", res)
@@ -151,11 +143,7 @@ func TestDroppedMarkerIsRepaired(t *testing.T) {
 				if !rights {
 					r.rules = frames()
 				}
-				r.restore()
-				a := r.open(r.log.state.Generation, 0)
-				a.write(12)
-				tokens := r.barrier(1, a)
-				r.complete(1, tokens)
+				a, tokens := r.completedOne(12)
 				r.c.TakeLeader("out", 1)
 				r.commit(tokens, a)
 				out, done := r.startConfirm(1, tokens)
@@ -184,11 +172,7 @@ func TestDroppedMarkerOfTheLaneIsRepaired(t *testing.T) {
 			if !rights {
 				r.rules = frames()
 			}
-			r.restore()
-			a := r.open(r.log.state.Generation, 0)
-			a.write(5)
-			tokens := r.barrier(1, a)
-			r.complete(1, tokens)
+			a, tokens := r.completedOne(5)
 			at := -1
 			for p := range 8 {
 				for _, o := range r.c.OpenTransactions() {
@@ -220,11 +204,7 @@ func TestDroppedMarkerOfTheLaneIsRepaired(t *testing.T) {
 // The job dies with a dropped marker unrepaired; the restore repairs it before it confirms.
 func TestRestoreRepairsDroppedMarker(t *testing.T) {
 	r := newRig(t, 7, "k44")
-	r.restore()
-	a := r.open(r.log.state.Generation, 0)
-	a.write(12)
-	tokens := r.barrier(1, a)
-	r.complete(1, tokens)
+	a, tokens := r.completedOne(12)
 	r.c.TakeLeader("out", 0)
 	r.commit(tokens, a)
 	r.run(time.Second)
@@ -245,11 +225,7 @@ func TestRangeTornByFailedRepairIsSalvaged(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		t.Run(fmt.Sprintf("all=%v", all), func(t *testing.T) {
 			r := newRig(t, 8, "k44")
-			r.restore()
-			a := r.open(r.log.state.Generation, 0)
-			a.write(12)
-			tokens := r.barrier(1, a)
-			r.complete(1, tokens)
+			a, tokens := r.completedOne(12)
 			stuck := []id.TopicPartition{{Topic: "out", Partition: 0}}
 			if all {
 				stuck = append(stuck, id.TopicPartition{Topic: "out", Partition: 1}, id.TopicPartition{Topic: "out", Partition: 2})
@@ -344,8 +320,7 @@ func TestRestoreCutShortAnywhere(t *testing.T) {
 // A salvage dies after its records, before its end.
 func TestSalvageCutShortBeforeItsEnd(t *testing.T) {
 	r := newRig(t, 10, "k44")
-	r.restore()
-	a := r.open(r.log.state.Generation, 0)
+	a := r.started()
 	a.write(9)
 	r.complete(1, r.barrier(1, a))
 	r.run(30 * time.Second)
@@ -371,11 +346,7 @@ func TestSalvageCutShortBeforeItsEnd(t *testing.T) {
 // back one checkpoint and nobody notices.
 func TestStepBackWhenNothingWasVisible(t *testing.T) {
 	r := newRig(t, 11, "k44")
-	r.restore()
-	a := r.open(r.log.state.Generation, 0)
-	a.write(5)
-	one := r.barrier(1, a)
-	r.complete(1, one)
+	a, one := r.completedOne(5)
 	r.commit(one, a)
 	r.confirmed(1, one, a)
 	first := append([]string(nil), r.wrote...)
@@ -450,11 +421,7 @@ func TestZombieIsFenced(t *testing.T) {
 	for _, profile := range profiles {
 		t.Run(profile, func(t *testing.T) {
 			r := newRig(t, 13, profile)
-			r.restore()
-			old := r.open(r.log.state.Generation, 0)
-			old.write(5)
-			one := r.barrier(1, old)
-			r.complete(1, one)
+			old, one := r.completedOne(5)
 			kept := append([]string(nil), r.wrote...)
 			old.write(4) // open when the next generation takes over
 			r.run(100 * time.Millisecond)

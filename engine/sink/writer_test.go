@@ -20,8 +20,7 @@ func TestCleanStopAbortsTheOpenTransactionOnly(t *testing.T) {
 	for _, profile := range profiles {
 		t.Run(profile, func(t *testing.T) {
 			r := newRig(t, 20, profile)
-			r.restore()
-			a := r.open(r.log.state.Generation, 0)
+			a := r.started()
 			a.write(5)
 			r.complete(1, r.barrier(1, a))
 			kept := append([]string(nil), r.wrote...)
@@ -90,8 +89,7 @@ func TestPlainGuarantees(t *testing.T) {
 func TestFailedRecordFailsTheTask(t *testing.T) {
 	r := newRig(t, 22, "k44")
 	r.kafka.DeliveryTimeout = 2 * time.Second
-	r.restore()
-	a := r.open(r.log.state.Generation, 0)
+	a := r.started()
 	a.write(2)
 	r.c.TakeLeader("out", 0)
 	r.c.TakeLeader("out", 1)
@@ -107,8 +105,7 @@ func TestFailedRecordFailsTheTask(t *testing.T) {
 // A marker that cannot be written fails the task: the commit would answer success without it.
 func TestMarkerErrorFailsTheTask(t *testing.T) {
 	r := newRig(t, 23, "k44")
-	r.restore()
-	a := r.open(r.log.state.Generation, 0)
+	a := r.started()
 	a.write(2)
 	r.c.DeleteTopic(sink.MarkerTopic("j"))
 	r.run(time.Second)
@@ -162,8 +159,7 @@ func TestPartitionByKey(t *testing.T) {
 // Writing a record allocates nothing: the data path runs at millions of records.
 func TestWriteDoesNotAllocate(t *testing.T) {
 	r := newRig(t, 25, "k44")
-	r.restore()
-	a := r.open(r.log.state.Generation, 0)
+	a := r.started()
 	rec := operator.Record{Key: []byte("key"), Value: make([]byte, 100), Partition: -1, Timestamp: 1}
 	a.do(func() {
 		for range 2000 {
@@ -188,8 +184,7 @@ func TestLargeSalvageBehindAForeignTransaction(t *testing.T) {
 	r := newRig(t, 26, "k44")
 	r.kafka.TransactionTimeout = 30 * time.Second
 	_, end := r.c.OpenTxn("out", 0, []simbroker.Record{{Key: []byte("foreign"), Value: []byte("x")}})
-	r.restore()
-	a := r.open(r.log.state.Generation, 0)
+	a := r.started()
 	value := make([]byte, 20_000)
 	for i := range 400 { // 8 MB over three partitions
 		key := fmt.Sprintf("r%d", i)
@@ -274,11 +269,7 @@ func TestMoreSubtasksGetNewLanes(t *testing.T) {
 // Records that retention deletes while their transaction is open are a loss, although EndTxn answers success.
 func TestDeletedWhileOpenIsALoss(t *testing.T) {
 	r := newRig(t, 29, "k44")
-	r.restore()
-	a := r.open(r.log.state.Generation, 0)
-	a.write(9)
-	tokens := r.barrier(1, a)
-	r.complete(1, tokens)
+	a, tokens := r.completedOne(9)
 	rg := tokens[0].Ranges[0]
 	r.c.DeleteRecords("out", rg.Partition, rg.First+1)
 	r.commit(tokens, a)
@@ -292,8 +283,7 @@ func TestDeletedWhileOpenIsALoss(t *testing.T) {
 // A fetch that never answers is an outage, not a loss: a restore must not step back or report for it.
 func TestOutageIsNoLoss(t *testing.T) {
 	r := newRig(t, 30, "k44")
-	r.restore()
-	a := r.open(r.log.state.Generation, 0)
+	a := r.started()
 	a.write(9)
 	r.complete(1, r.barrier(1, a))
 	r.run(30 * time.Second)
@@ -309,8 +299,7 @@ func TestOutageIsNoLoss(t *testing.T) {
 // A transaction that grows old is told of before its timeout loses it.
 func TestOldTransactionIsToldOf(t *testing.T) {
 	r := newRig(t, 31, "k44")
-	r.restore()
-	a := r.open(r.log.state.Generation, 0)
+	a := r.started()
 	a.write(3)
 	r.run(11 * time.Second)
 	if text := r.trace(); !strings.Contains(text, "has used up half") || strings.Contains(text, "nine tenths") {
@@ -327,11 +316,7 @@ func TestOldTransactionIsToldOf(t *testing.T) {
 // salvage any more but the salvage itself. Loud, and never twice.
 func TestSeedOverASalvageIsLoud(t *testing.T) {
 	r := newRig(t, 32, "k44")
-	r.restore()
-	a := r.open(r.log.state.Generation, 0)
-	a.write(6)
-	tokens := r.barrier(1, a)
-	r.complete(1, tokens)
+	_, tokens := r.completedOne(6)
 	r.run(30 * time.Second)
 	r.crashTasks()
 	r.onHook(hook.R5Confirmed, func() { r.jm.Crash() })
