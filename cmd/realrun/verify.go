@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -248,7 +249,11 @@ func (r *verified) print(c *console) {
 	k := r.Report.Compared
 	c.print("%9d records compared, %d transactions, %d epochs, in %.1f s", k.Records, k.Transactions, k.Epochs, r.Seconds)
 	for _, f := range r.Report.Findings {
-		c.print("%s %s: %s", f.Verdict, f.Property, f.Detail)
+		detail := f.Detail
+		if len(f.Evidence) > 0 { // which begins with the first
+			detail = strings.TrimSuffix(detail, "; first: "+f.Evidence[0])
+		}
+		c.print("%s %s: %s", f.Verdict, f.Property, detail)
 		for _, e := range f.Evidence {
 			c.print("    %s", e)
 		}

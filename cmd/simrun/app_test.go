@@ -45,6 +45,10 @@ func TestMistakesAreTold(t *testing.T) {
 		{"negative seeds", []string{"campaign", "copy", "--seeds", "-1"}, []string{"--seeds -1", "from 1 on"}},
 		{"no seeds", []string{"determinism", "copy", "--seeds", "0"}, []string{"--seeds 0"}},
 		{"negative seed", []string{"run", "copy", "--seed", "-1"}, []string{"-1", "--seed"}},
+		{"no time", []string{"campaign", "copy", "--for", "-1s"}, []string{"--for -1s"}},
+		{"nowhere to write", []string{"campaign", "copy", "--out", "/dev/null/x"}, []string{"--out", "/dev/null"}},
+		{"no scenario", []string{"run"}, []string{"name one scenario", "simrun list"}},
+		{"no history", []string{"check"}, []string{"name one history"}},
 		{"no such file", []string{"repro", "/nowhere/at/all"}, []string{"/nowhere/at/all"}},
 		{"a plan that does not parse", []string{"repro", planFile(t, quiet+"on k77 crash tm1 for 1s\n")}, []string{"my.plan:6:", "k77"}},
 		{"a node that is not there", []string{"repro", planFile(t, quiet+"at 3s crash tm9 for 1s\n")}, []string{"tm9", "tm1"}},
@@ -126,6 +130,9 @@ func TestCampaignLeavesWhatRepeatsAFailure(t *testing.T) {
 	}
 	if code, out, _ := called(t, "repro", f.Folder); code != exitAgainst || !strings.Contains(out, f.Verdict) {
 		t.Errorf("repro of %s: exit %d, %s", f.Folder, code, out)
+	}
+	if code, _, err := called(t, "check", filepath.Join(f.Folder, "history.jsonl"), "--job", "fraud"); code != exitUsage || !strings.Contains(err, "it holds payments, totals") {
+		t.Errorf("check of another job's history: exit %d, %s", code, err)
 	}
 	if code, out, _ := called(t, "check", filepath.Join(f.Folder, "history.jsonl")); code != exitAgainst || !strings.Contains(out, f.Verdict) {
 		t.Errorf("check of the stored history: exit %d, %s", code, out)

@@ -190,7 +190,11 @@ func (a *app) tell(r *scenarios.Result, o scenarios.Options, took time.Duration,
 		a.printf("%s", r.World.Story)
 	}
 	for _, f := range r.Report.Findings {
-		a.printf("  %-8s %s: %s\n", f.Verdict, f.Property, f.Detail)
+		detail := f.Detail
+		if len(f.Evidence) > 0 { // which begins with the first
+			detail = strings.TrimSuffix(detail, "; first: "+f.Evidence[0])
+		}
+		a.printf("  %-8s %s: %s\n", f.Verdict, f.Property, detail)
 		for _, line := range f.Evidence {
 			a.printf("             %s\n", line)
 		}
