@@ -20,8 +20,9 @@ type logRecorder struct {
 	w       *World
 	clients int
 	ops     []checker.LogOperation
-	next    id.Position // of the first entry that was not read yet
-	newest  id.Position // that somebody tried to write
+	below   map[id.Generation]int // entries below the floor that their writer was told of
+	next    id.Position           // of the first entry that was not read yet
+	newest  id.Position           // that somebody tried to write
 }
 
 func (r *logRecorder) attach(w *World) {
@@ -88,6 +89,8 @@ func (s *watchedStore) Create(k blob.Key, b []byte, done func(error)) {
 		switch {
 		case err == nil:
 			s.r.finish(i, 0, checker.LogDone)
+			p, _ := joblog.ParseKey(k)
+			s.r.w.sleeper(p, b)
 		case isExists(err):
 			s.r.finish(i, 0, checker.LogExists)
 		}
@@ -165,6 +168,28 @@ func (w *World) readLog() {
 			w.claim(e)
 		}
 		w.log.next = p + 1
+	}
+}
+
+// sleeper counts entries that one generation wrote, and was told of, below the floor of the log. One is what a sleeper cannot
+// avoid: it must notice and stop. A second one says that it believed the first.
+func (w *World) sleeper(p id.Position, object []byte) {
+	if p == 0 || p >= w.log.next {
+		return
+	}
+	if _, there := w.Store.Peek(joblog.Key(p - 1)); there {
+		return
+	}
+	e, ok := decodeFact(joblog.Key(p), object)
+	if !ok {
+		return
+	}
+	if w.log.below == nil {
+		w.log.below = map[id.Generation]int{}
+	}
+	if w.log.below[e.Generation]++; w.log.below[e.Generation] == 2 {
+		w.History.Claims = append(w.History.Claims, checker.Claim{Kind: checker.GenerationClaimed, Generation: uint64(e.Generation), At: int64(w.Sim.Now()),
+			Reason: "it writes on below the floor of the log"})
 	}
 }
 

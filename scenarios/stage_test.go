@@ -17,7 +17,7 @@ func quiet(name string) faults.Plan {
 
 // A job that is stopped and started with another parallelism goes on as the same job: one log, and lanes that belong to
 // (sink, subtask, number) whatever the generation, so that the marker topic grows with the largest parallelism only.
-func TestRescale(t *testing.T) {
+func TestRescaledJobGoesOn(t *testing.T) {
 	w := run(t, quiet("rescale")).World
 	var widths []string // subtasks that wrote, in the order of generations
 	lanes := map[string]int32{}

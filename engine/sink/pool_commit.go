@@ -32,6 +32,12 @@ func (p *Pool) commitAsked(t token.Token) []any {
 	if p.asked(t) {
 		return nil
 	}
+	if !p.cfg.Rules.InTurn() {
+		if n >= 0 {
+			p.slots[n].state = SlotCommitting
+		}
+		return []any{SendCommit{t}}
+	}
 	if p.refused != nil && t.Checkpoint > p.refused.Checkpoint {
 		return []any{p.refuse(t)}
 	}
@@ -59,13 +65,18 @@ func (p *Pool) send() []any {
 }
 
 func (p *Pool) commitEnded(r operator.CommitResult) []any {
-	if !p.sending || !Same(p.queue[0], r.Token) {
-		return nil // confirmed in the meantime
-	}
-	p.queue, p.sending = p.queue[1:], false
 	out := []any{ReportCommit{r}}
+	if p.cfg.Rules.InTurn() {
+		if !p.sending || !Same(p.queue[0], r.Token) {
+			return nil // confirmed in the meantime
+		}
+		p.queue, p.sending = p.queue[1:], false
+		if r.State != operator.Committed {
+			return append(out, p.holdBack(r.Token)...)
+		}
+	}
 	if r.State != operator.Committed {
-		return append(out, p.holdBack(r.Token)...)
+		return out
 	}
 	if n := p.holding(r.Token); n >= 0 {
 		p.slots[n].state = SlotCommitted

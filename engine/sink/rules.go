@@ -17,6 +17,8 @@ type Rules struct {
 	Name func(Name) string
 	// Reusable tells when an id may be used again. Sound: when the checkpoint is confirmed (quarantine).
 	Reusable func(endTxnAnswered, confirmed bool) bool
+	// InTurn tells whether the commits of a subtask are sent one after the other, none behind a refused one. Sound: always.
+	InTurn func() bool
 	// RecordFailed tells whether the failure of a record or marker fails the task. Sound: always.
 	RecordFailed func(error) bool
 
@@ -45,6 +47,7 @@ func DefaultRules() *Rules {
 	return &Rules{
 		Name:          Name.String,
 		Reusable:      func(_, confirmed bool) bool { return confirmed },
+		InTurn:        func() bool { return true },
 		RecordFailed:  func(error) bool { return true },
 		Lock:          LockSalvage,
 		Survey:        SurveyTokens,

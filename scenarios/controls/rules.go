@@ -72,14 +72,7 @@ func rules() []Engine {
 				return lock(ask, &q)
 			}
 		}),
-		{
-			Name: "out-of-turn", Doc: "commits of a checkpoint are sent although an older one is not decided", Scenario: "payments",
-			Verdicts: []checker.Verdict{checker.Reorder, checker.State, checker.Gap, checker.Dup},
-			Favour:   []string{"on k7 checkpoint=6 lose-request EndTxn tm1 for 400"},
-			JobManager: func(c *jobmanager.Config) {
-				c.Rules.Core.Next, c.Rules.Core.Early = func(_, _ id.Checkpoint) bool { return true }, func() bool { return false }
-			},
-		},
+		outOfTurn(),
 		Engine{
 			Name: "no-quarantine", Doc: "an id is used again as soon as its EndTxn was answered", Scenario: "payments",
 			Verdicts: []checker.Verdict{checker.Dup, checker.Torn, checker.Gap, checker.Stall},
@@ -107,6 +100,8 @@ func rules() []Engine {
 		{
 			Name: "no-floor-check", Doc: "a JobManager that slept through a truncation writes below the floor", Scenario: "payments",
 			Verdicts: []checker.Verdict{checker.Dup, checker.Gap, checker.Invariant, checker.State, checker.Stall},
+			Favour:   []string{"on k7 checkpoint=6 crash all for 500ms", "on r2 nth=2 partition self tm1 for 40s", "on r2 nth=2 pause self for 14s"},
+			World:    world("taskmanagers", "1", "slots", "4"),
 			JobManager: func(c *jobmanager.Config) {
 				c.LogKeep, c.Rules.Log = 4, joblog.WithoutFloorCheck()
 			},
@@ -125,6 +120,20 @@ func keepNothing(ask sink.Ask, p *sink.Plan, tokens []token.Token) ([]sink.Findi
 		}
 	}
 	return found, err
+}
+
+// outOfTurn sends every commit as soon as its checkpoint is complete: neither JobManager nor sink waits for older ones.
+func outOfTurn() Engine {
+	e := Engine{
+		Name: "out-of-turn", Doc: "commits of a checkpoint are sent although an older one is not decided", Scenario: "payments",
+		Verdicts: []checker.Verdict{checker.Reorder, checker.State, checker.Gap, checker.Dup},
+		World:    world("transaction-timeout", "8s"),
+		Favour:   []string{"on k7 checkpoint=6 lose-request EndTxn all for 26"},
+		JobManager: func(c *jobmanager.Config) {
+			c.Rules.Core.Next, c.Rules.Core.Early = func(_, _ id.Checkpoint) bool { return true }, func() bool { return false }
+		},
+	}
+	return e.withSinkRules(func(r *sink.Rules) { r.InTurn = func() bool { return false } })
 }
 
 // believe finds every token committed.
