@@ -397,7 +397,7 @@ func (l *loader) load(dir string, names []string, source func(name string) any) 
 }
 
 // If this failed, something in the source would break determinism or the independence of the judge.
-func TestSource(t *testing.T) {
+func TestSourceKeepsTheRules(t *testing.T) {
 	all := list(t, "./...")
 	l := newLoader(all)
 	root, _ := filepath.Abs("..")

@@ -18,7 +18,7 @@ import (
 // Whatever comes in whatever order, the promises of the protocol hold: one checkpoint pending, no commit before Completed,
 // none of n+1 before Confirmed n, every token listed in exactly one Completed, none confirmed before it was committed,
 // nothing released that a step back needs.
-func TestPromises(t *testing.T) {
+func TestPromisesHoldInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t)
 		actions := []func(*rapid.T){m.time, m.ack, m.ack, m.decline, m.answer, m.answer, m.report, m.report, m.ask, m.end, m.stray, m.round, m.round}

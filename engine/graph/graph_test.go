@@ -66,8 +66,8 @@ func build(input string) *Job {
 	return j
 }
 
-// TestPlans replays the stories in testdata: "plan default=N" prints the plan of a job or what is wrong with it.
-func TestPlans(t *testing.T) {
+// TestPlansAndMistakesAreTold replays the stories in testdata: "plan default=N" prints the plan of a job or what is wrong with it.
+func TestPlansAndMistakesAreTold(t *testing.T) {
 	datadriven.RunTest(t, "testdata/plans", func(t *testing.T, d *datadriven.TestData) string {
 		var n int
 		d.ScanArgs(t, "default", &n)

@@ -15,7 +15,7 @@ import (
 
 // The fold is what recovery starts from: entries, one a line, and the state after each. If it changed, a restore would
 // decide other tokens or go on from another checkpoint.
-func TestFold(t *testing.T) {
+func TestFoldOfEntriesIsTheState(t *testing.T) {
 	datadriven.Walk(t, "testdata/fold", func(t *testing.T, path string) {
 		var s State
 		position := id.Position(0)

@@ -48,7 +48,7 @@ func TestSilenceStopsTasks(t *testing.T) {
 }
 
 // A task that does not react to a cancel fails its process, with the operator's name.
-func TestWatchdog(t *testing.T) {
+func TestStuckTaskFailsItsProcess(t *testing.T) {
 	b := newBench(t, 33)
 	_, tm1, _ := b.simple()
 	b.until(jobmanager.CheckpointConfirmed, 1)
@@ -81,7 +81,7 @@ func TestGenerationsDoNotOverlap(t *testing.T) {
 }
 
 // The log is cut from the front, and restarts do not need what was cut.
-func TestTruncation(t *testing.T) {
+func TestLogIsCutFromTheFront(t *testing.T) {
 	b := newBench(t, 35)
 	b.config = func(c *jobmanager.Config) { c.LogKeep = 6 }
 	jm, _, _ := b.simple()

@@ -284,7 +284,7 @@ func TestOlderMetadataIsNotTaken(t *testing.T) {
 }
 
 // Groups hash to offsets partitions as in Kafka (String.hashCode).
-func TestGroupHash(t *testing.T) {
+func TestGroupsHashAsInKafka(t *testing.T) {
 	for s, want := range map[string]int32{"": 0, "a": 97, "hello": 99162322, "polygenelubricants": 0} { // order irrelevant: each stands alone
 		if got := javaHash(s); got != want {
 			t.Fatalf("%q: %d, want %d", s, got, want)
@@ -293,7 +293,7 @@ func TestGroupHash(t *testing.T) {
 }
 
 // Codes print with Kafka's name, are found again in wrapped errors, and the table is sorted and complete in its classes.
-func TestCodes(t *testing.T) {
+func TestCodesHaveNamesAndClasses(t *testing.T) {
 	if got := UnstableOffsetCommit.String(); got != "UNSTABLE_OFFSET_COMMIT (88)" {
 		t.Fatal(got)
 	}

@@ -291,7 +291,7 @@ func TestProtocolGenerations(t *testing.T) {
 }
 
 // A writer that is told to pause is woken when there is room, not before.
-func TestFullAndWake(t *testing.T) {
+func TestPausedWriterIsWokenWhenThereIsRoom(t *testing.T) {
 	l, c := newFake(t, 1)
 	woken := 0
 	p := c.NewProducer(ProducerConfig{Identity: writer, BatchBytes: 100, BufferBytes: 1000, Wake: func() { woken++ }})
@@ -312,7 +312,7 @@ func TestFullAndWake(t *testing.T) {
 }
 
 // An open batch is sealed after the linger without a flush.
-func TestLinger(t *testing.T) {
+func TestOpenBatchIsSealedAfterLinger(t *testing.T) {
 	l, c := newFake(t, 1)
 	p := c.NewProducer(ProducerConfig{Identity: writer, Linger: 30 * time.Millisecond})
 	p.Append("t", 0, nil, []byte("a"), nil, 1)

@@ -16,7 +16,7 @@ func soundBudget() Budget {
 }
 
 // A timeout that is too short loses a completed checkpoint's data at the worst moment; the refusal prints the sum.
-func TestBudget(t *testing.T) {
+func TestTooShortTimeoutIsRefused(t *testing.T) {
 	b := soundBudget()
 	if err := b.Check(); err != nil {
 		t.Fatal(err)

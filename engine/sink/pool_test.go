@@ -21,7 +21,9 @@ type poolWorld struct {
 	nowMs  int64
 }
 
-func TestPool(t *testing.T) {
+// Each file tells one story of a subtask's transactional ids: facts, and under each what the pool does. If one changed
+// silently, an id could be taken for a transaction while its last one is undecided.
+func TestPoolScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/pool", func(t *testing.T, path string) {
 		w := &poolWorld{tokens: map[id.Checkpoint]token.Token{}, epochs: map[int32]int16{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return w.run(t, d) })

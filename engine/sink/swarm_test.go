@@ -335,7 +335,7 @@ func (s *swarm) settleDown() {
 }
 
 // Whatever happens, each record up to the newest confirmed checkpoint is visible exactly once, and nothing stays open.
-func TestSwarm(t *testing.T) {
+func TestSwarmSeesEveryRecordOnce(t *testing.T) {
 	from, to := uint64(1), uint64(60)
 	if v := os.Getenv("SINK_SEEDS"); v != "" {
 		fmt.Sscanf(v, "%d-%d", &from, &to)

@@ -234,7 +234,7 @@ func TestNewerGenerationTakesOver(t *testing.T) {
 
 // When no active JobManager is heard for the heartbeat timeout, tasks are cancelled; one that is merely connected does not
 // count.
-func TestSilence(t *testing.T) {
+func TestSilentJobManagerCancelsTasks(t *testing.T) {
 	b := newBench(t)
 	b.tell("jm1", b.deploy(5))
 	b.beats["jm1"], b.beats["jm2"] = &wire.Beat{Generation: 5, Active: true}, &wire.Beat{}
@@ -272,7 +272,7 @@ func TestUnfitDeployment(t *testing.T) {
 }
 
 // A broken connection is made again, and bytes that are no message end one.
-func TestReconnects(t *testing.T) {
+func TestBrokenConnectionIsMadeAgain(t *testing.T) {
 	b := newBench(t)
 	b.took("jm1")
 	b.conns["jm1"].Send([]byte("not a message"))

@@ -108,7 +108,7 @@ func TestRepairOfDroppedMarker(t *testing.T) {
 	r.settle()
 	equal(t, "coordinator epoch below", mark(r, markersReq(identity{"a", x.pid, 2}, 1, true, 0)), coordinatorFenced)
 
-	// H41: a coordinator epoch that is too high closes the partition to the coordinator.
+	// A coordinator epoch that is too high closes the partition to the coordinator.
 	r, x = dropOne(t, "k44")
 	equal(t, "too high", mark(r, markersReq(x, 1, true, 50)), ok)
 	y = identity{"a", x.pid, x.epoch + 1}
@@ -139,7 +139,7 @@ func TestRepairOfDroppedMarker(t *testing.T) {
 	r.settle()
 	sameStrings(t, "visible", r.committed(1), "x")
 
-	// H40: an initialisation between the two aborts what was committed.
+	// An initialisation between the two aborts what was committed.
 	r, x = dropOne(t, "k44")
 	y = identity{"a", x.pid, x.epoch + 1}
 	equal(t, "add", r.add(y, 1), ok)
@@ -149,7 +149,7 @@ func TestRepairOfDroppedMarker(t *testing.T) {
 	sameStrings(t, "torn", r.committed(0), "x")
 }
 
-// H28: an ordinary crash and restart of the broker that coordinates and leads is enough.
+// An ordinary crash and restart of the broker that coordinates and leads is enough.
 func TestRestartDropsMarkers(t *testing.T) {
 	dropped := 0
 	for seed := range uint64(30) {

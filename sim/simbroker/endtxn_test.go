@@ -131,8 +131,8 @@ func inState(t *testing.T, profile string, s TxnState, version int16) (*rig, ide
 	return r, x
 }
 
-// A committer that forgot which protocol wrote the transaction (H20) and one that mixes them (H29).
-func TestMixedGenerations(t *testing.T) {
+// A committer that forgot which protocol wrote the transaction, and one that mixes them.
+func TestMixedProtocols(t *testing.T) {
 	r, x := inState(t, "k44", CompleteCommit, 5)
 	x.epoch--
 	equal(t, "repeat by version 4", r.end(4, x, true).ErrorCode, producerFenced)
@@ -148,7 +148,7 @@ func TestMixedGenerations(t *testing.T) {
 	equal(t, "and dropped", r.c.Bounds("out", 0).High, 2)
 }
 
-// H30: the new protocol on a cluster whose feature was not raised wedges the id until its coordinator is loaded again.
+// The new protocol on a cluster whose feature was not raised wedges the id until its coordinator is loaded again.
 func TestWedgedAtVersionZero(t *testing.T) {
 	r, x := inState(t, "k44-tv0", Ongoing, 4)
 	equal(t, "version 5", r.end(5, x, true).ErrorCode, unsupportedVersion)

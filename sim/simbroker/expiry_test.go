@@ -7,8 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// H18: an id that was idle for too long is forgotten, and then nobody can say what became of its last transaction.
-func TestIDExpires(t *testing.T) {
+// An id that was idle for too long is forgotten, and then nobody can say what became of its last transaction.
+func TestIdleIDIsForgotten(t *testing.T) {
 	r := newRig(t, 1, "k44", func(c *Config) { c.IDExpiration = 2 * time.Second })
 	x := r.init("a")
 	r.produce(12, x, 0, batchOf(x, 0, true, "x"))
@@ -25,7 +25,7 @@ func TestIDExpires(t *testing.T) {
 }
 
 // History is what a checker judges the transaction log by.
-func TestHistory(t *testing.T) {
+func TestHistoryTellsTheTransactionLog(t *testing.T) {
 	r := newRig(t, 1, "k44")
 	x := r.init("a")
 	r.produce(12, x, 0, batchOf(x, 0, true, "x"))

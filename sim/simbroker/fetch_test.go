@@ -174,7 +174,7 @@ func TestReadCommittedUnderInterleaving(t *testing.T) {
 }
 
 // A waiting fetch costs one event, and it is answered when there is something to see, not before.
-func TestLongPoll(t *testing.T) {
+func TestLongPollIsAnsweredWhenThereIsSomething(t *testing.T) {
 	r := newRig(t, 1, "k44")
 	leader := int32(r.c.Leader("out", 0))
 	a := r.start(leader, fetchReq(0, 0, true, 1<<20, 5*time.Second))
@@ -209,7 +209,7 @@ func TestLongPoll(t *testing.T) {
 	equal(t, "code", a.resp.(*kmsg.FetchResponse).Topics[0].Partitions[0].ErrorCode, notLeader)
 }
 
-func TestFetchBounds(t *testing.T) {
+func TestFetchOutOfBoundsIsRefused(t *testing.T) {
 	r := newRig(t, 1, "k44")
 	for i := range 10 {
 		r.c.Append("out", 0, []Record{{Value: []byte{byte(i)}, Time: int64(1000 + i)}})
@@ -245,7 +245,7 @@ func TestFetchBounds(t *testing.T) {
 	equal(t, "empty", len(f.RecordBatches), 0)
 }
 
-func TestAppendTime(t *testing.T) {
+func TestAppendTimeRestampsTheBatch(t *testing.T) {
 	r := newRig(t, 1, "k44")
 	r.c.CreateTopic(TopicSpec{Name: "stamped", Partitions: 1, Start: 1000, Config: TopicConfig{AppendTime: true}})
 	equal(t, "base", r.c.Append("stamped", 0, []Record{{Value: []byte("x"), Time: 5}}), 1000)

@@ -106,7 +106,7 @@ func TestTransactionalOffsets(t *testing.T) {
 	}
 }
 
-// H32: a plain commit while the marker is pending wins when the transaction commits.
+// A plain commit while the marker is pending wins when the transaction commits.
 func TestLaterPlainCommitWins(t *testing.T) {
 	r := newRig(t, 1, "k44")
 	x := r.init("a")
@@ -143,7 +143,7 @@ func (r *rig) offsetAt(node int32) int16 {
 	return ask1[*kmsg.OffsetFetchResponse](r, node, q).Groups[0].ErrorCode
 }
 
-// H33: evidence can be deleted, and then a committed value reads like none.
+// Evidence can be deleted, and then a committed value reads like none.
 func TestDeletedEvidence(t *testing.T) {
 	r := newRig(t, 1, "k44")
 	x := r.init("a")
@@ -159,7 +159,7 @@ func TestDeletedEvidence(t *testing.T) {
 }
 
 // Offsets and their pending state follow from the log, so they survive a move; the group is not served meanwhile.
-func TestGroupMoves(t *testing.T) {
+func TestOffsetsSurviveAMove(t *testing.T) {
 	r := newRig(t, 1, "k44", func(c *Config) { c.Load = Span{50 * time.Millisecond, 50 * time.Millisecond} })
 	x := r.init("a")
 	r.plainOffset("g", 0, 1, "seed")

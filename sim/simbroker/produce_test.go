@@ -64,7 +64,7 @@ func TestTransactionalSequences(t *testing.T) {
 	equal(t, "no transactional id", e.Topics[0].Partitions[0].ErrorCode, idAuthorizationFailed)
 }
 
-// H37: a refused first batch poisons the guard, and the right sequence is refused until the transaction ends.
+// A refused first batch poisons the guard, and the right sequence is refused until the transaction ends.
 func TestGuardPoisoning(t *testing.T) {
 	r := newRig(t, 1, "k44")
 	x := r.init("a")
@@ -85,9 +85,9 @@ func TestGuardPoisoning(t *testing.T) {
 	equal(t, "after the end", c, ok)
 }
 
-// H1: under the old protocol an aborted record that arrives late is committed with the next transaction. H14: under the
+// Under the old protocol an aborted record that arrives late is committed with the next transaction. Under the
 // new one it opens a transaction that nobody owns, if nothing has moved the epoch.
-func TestLateProduce(t *testing.T) {
+func TestLateProduceMeetsTheNextTransaction(t *testing.T) {
 	r := newRig(t, 1, "k39")
 	x := r.init("a")
 	r.add(x, 0)

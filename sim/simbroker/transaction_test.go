@@ -72,7 +72,7 @@ func TestEndTxnAnswersBeforeMarkers(t *testing.T) {
 	equal(t, "repeat while markers are under way", r.end(5, x, true).ErrorCode, concurrentTransactions)
 	equal(t, "init", ask1[*kmsg.InitProducerIDResponse](r, r.coord("a"), r.initReq("a", 4, -1, -1)).ErrorCode,
 		concurrentTransactions)
-	// H31: the transaction is decided, but not sealed.
+	// The transaction is decided, but not sealed.
 	code, _ := r.produce(12, x, 0, batchOf(x, 1, true, "late"))
 	equal(t, "late produce joins", code, ok)
 	r.settle()
@@ -112,7 +112,7 @@ func TestInitFencesInTwoCalls(t *testing.T) {
 	}
 }
 
-// H15: with the right producer id any epoch aborts an open transaction, and the zombie itself gets nothing.
+// With the right producer id any epoch aborts an open transaction, and the zombie itself gets nothing.
 func TestZombieInitAbortsOwner(t *testing.T) {
 	r := newRig(t, 5, "k44")
 	x := r.init("a")
@@ -190,7 +190,7 @@ func TestInitExpectedEpoch(t *testing.T) {
 }
 
 // Producer ids rotate when epochs are exhausted, and a repeat of the commit that did it is still known.
-func TestRotation(t *testing.T) {
+func TestProducerIDsRotate(t *testing.T) {
 	for _, profile := range []string{"k44", "k41"} {
 		r := newRig(t, 8, profile, func(c *Config) { c.Profile.MaxEpoch = 4 })
 		x := r.init("a")
