@@ -19,9 +19,11 @@ const maxFolders = 5
 
 // report turns what a campaign found into its document, and writes the folders of its failures.
 func (a *app) report(s *campaign.Summary, f campaignFlags, options []string) (*reports.Campaign, error) {
-	c := &reports.Campaign{Scenario: s.Scenario, Engine: s.Engine, From: s.From, Seeds: s.Seeds, Verdicts: map[string]int{}, Cancelled: s.Cancelled,
+	c := &reports.Campaign{
+		Scenario: s.Scenario, Engine: s.Engine, From: s.From, Seeds: s.Seeds, Verdicts: map[string]int{}, Cancelled: s.Cancelled,
 		EntriesPerSeed: s.Entries / uint64(max(1, s.Seeds)), Compared: s.Compared, Probes: map[string]int{},
-		TraceHash: fmt.Sprintf("%016x", s.Hash), Build: reports.ThisBuild(options...)}
+		TraceHash: fmt.Sprintf("%016x", s.Hash), Build: reports.ThisBuild(options...),
+	}
 	for v, n := range s.Verdicts {
 		c.Verdicts[v.String()] = n
 	}
@@ -71,8 +73,10 @@ func (a *app) folder(x campaign.Failure, f campaignFlags, options []string) (str
 	if smaller, err := shrink.Shrink(x.Plan, r.Report.Signature(), signature, shrink.Options{MaxRuns: 60}); err == nil {
 		run.ShrunkPlan = smaller.Plan.String()
 	}
-	return reports.WriteFolder(f.out, reports.Folder{Run: run, History: r.World.History,
-		Trace: func(w io.Writer) error { return r.World.Sim.WriteTrace(w, true) }})
+	return reports.WriteFolder(f.out, reports.Folder{
+		Run: run, History: r.World.History,
+		Trace: func(w io.Writer) error { return r.World.Sim.WriteTrace(w, true) },
+	})
 }
 
 // vacuous is what a campaign that is large enough to be judged never reached.

@@ -132,9 +132,11 @@ func (a *app) one(p faults.Plan, o scenarios.Options, again string) error {
 }
 
 func verdictOf(r *scenarios.Result, took time.Duration) verdict {
-	v := verdict{Scenario: r.Plan.Scenario, Seed: r.Plan.Seed, Engine: r.Plan.Engine, Verdict: r.Report.Verdict.String(), Expected: !r.Wrong,
+	v := verdict{
+		Scenario: r.Plan.Scenario, Seed: r.Plan.Seed, Engine: r.Plan.Engine, Verdict: r.Report.Verdict.String(), Expected: !r.Wrong,
 		Findings: r.Report.Findings, Compared: r.Report.Compared, VirtualSeconds: r.Virtual.Seconds(), Seconds: took.Seconds(),
-		Settle: r.Settle, Entries: r.Entries, TraceHash: fmt.Sprintf("%016x", r.Hash), Events: r.Events, Plan: r.Plan.String()}
+		Settle: r.Settle, Entries: r.Entries, TraceHash: fmt.Sprintf("%016x", r.Hash), Events: r.Events, Plan: r.Plan.String(),
+	}
 	for i, f := range r.Plan.Faults {
 		v.Faults = append(v.Faults, f.String()+": "+outcome(r.Outcomes[i]))
 	}

@@ -178,8 +178,10 @@ func Has(r checker.Report, verdicts []checker.Verdict) bool {
 
 // summary folds the runs in the order of their seeds.
 func (t *tally) summary(ctx context.Context) *Summary {
-	s := &Summary{Scenario: t.c.Scenario.Name, Engine: t.c.Engine, From: t.c.From, Verdicts: t.verdicts,
-		Elapsed: time.Since(t.begin), Probes: make([]int, probe.Count()), Cancelled: ctx.Err() != nil}
+	s := &Summary{
+		Scenario: t.c.Scenario.Name, Engine: t.c.Engine, From: t.c.From, Verdicts: t.verdicts,
+		Elapsed: time.Since(t.begin), Probes: make([]int, probe.Count()), Cancelled: ctx.Err() != nil,
+	}
 	for i := range t.runs {
 		switch r := t.runs[i]; {
 		case !r.done:
@@ -199,8 +201,10 @@ func (s *Summary) keep(k scenarios.CorpusPlan, r *scenarios.Result) {
 		s.Probes[p]++
 	}
 	if r.Wrong {
-		s.Failures = append(s.Failures, Failure{Seed: r.Plan.Seed, Plan: r.Plan, Report: r.Report, Events: r.Events,
-			Command: "simrun repro scenarios/testdata/" + k.Name + ".plan"})
+		s.Failures = append(s.Failures, Failure{
+			Seed: r.Plan.Seed, Plan: r.Plan, Report: r.Report, Events: r.Events,
+			Command: "simrun repro scenarios/testdata/" + k.Name + ".plan",
+		})
 	}
 }
 
@@ -219,8 +223,10 @@ func (s *Summary) fold(seed uint64, r *scenarios.Result) {
 		s.Probes[p]++
 	}
 	if r.Wrong {
-		s.Failures = append(s.Failures, Failure{Seed: seed, Plan: r.Plan, Report: r.Report, Events: r.Events,
-			Command: command(r.Plan)})
+		s.Failures = append(s.Failures, Failure{
+			Seed: seed, Plan: r.Plan, Report: r.Report, Events: r.Events,
+			Command: command(r.Plan),
+		})
 	}
 }
 
