@@ -24,8 +24,8 @@ func (f Finding) Signature() string {
 // Compared is how much was judged.
 type Compared struct {
 	Records      int `json:"records"`      // reads compared with inputs
-	Epochs       int `json:"epochs"`       // confirmed checkpoints
-	Transactions int `json:"transactions"` // distinct producer id and epoch in the broker's truth
+	Epochs       int `json:"epochs"`       // of confirmed checkpoints
+	Transactions int `json:"transactions"` // distinct producer id and producer epoch in the broker's truth
 	Operations   int `json:"operations"`   // given to a linearizability model
 }
 

@@ -3,7 +3,7 @@ package checker
 // identity is Kafka's name of one transaction: ids are initialised anew before each use, so the pair names one.
 type identity struct {
 	producer int64
-	epoch    int16
+	epoch    int16 // the producer's
 }
 
 // transaction sums up one transaction over all output partitions of the broker's truth.

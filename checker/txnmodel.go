@@ -13,7 +13,7 @@ import (
 // the model keeps the least that it can be, until somebody shows it.
 type ledger struct {
 	producer int64
-	epoch    int16 // the current one when exact, else the least that it can be
+	epoch    int16 // the producer's: the current one when exact, else the least that it can be
 	exact    bool
 	open     bool
 	decided  []decision // what each identity ended with, in order

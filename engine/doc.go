@@ -12,8 +12,8 @@
 //     the receiver gives credit.
 //  4. The receiving subtask reads its inputs (task), applies the user's function to the state of the key (state) and emits.
 //  5. The sink subtask (sink) appends the result to the open batch of its output partition, inside its open transaction.
-//  6. The batch is sealed with producer id, epoch and sequence, and sent until the broker has acknowledged it (kafka). A
-//     read_committed reader does not see it yet.
+//  6. The batch is sealed with producer id, producer epoch and sequence, and sent until the broker has acknowledged it (kafka).
+//     A read_committed reader does not see it yet.
 //
 // # One checkpoint's life
 //

@@ -25,7 +25,7 @@ var coordinatedNames = [...]string{"silent", "ongoing", "ongoing-repair", "prepa
 func (c Coordinated) String() string { return coordinatedNames[c] }
 
 // ReadCoordinator tells what Describe says of a token. An id is in quarantine until its token is confirmed, so a later
-// epoch of the same producer id belongs to a repair or an abort of this very transaction.
+// producer epoch of the same id belongs to a repair or an abort of this very transaction.
 func ReadCoordinator(t token.Token, d kafka.Transaction) Coordinated {
 	rotated := t.ProducerEpoch >= math.MaxInt16-1 && d.ProducerEpoch == 0
 	if d.ProducerID != t.ProducerID && !rotated {

@@ -81,8 +81,8 @@ func finishSalvage(ask Ask, p *Plan, s Spec, name string) error {
 	}
 }
 
-// openOf is where a producer id has an open transaction of an epoch up to last: partitions that were looked at, and the
-// offsets partition of a sink's group. A later epoch is a transaction that somebody began since.
+// openOf is where a producer id has an open transaction of a producer epoch up to last: partitions that were looked at, and
+// the offsets partition of a sink's group. A later one is a transaction that somebody began since.
 func openOf(seen, offsets Seen, producer int64, last int16) Dropped {
 	d := Dropped{LastEpoch: last}
 	for _, at := range seen.Producers {

@@ -138,8 +138,8 @@ func (c *Committer) fetch(tp id.TopicPartition, offset int64, done func(kafka.Fe
 	}, func() { done(kafka.Fetched{}, fmt.Errorf("read %v at %d: %w", tp, offset, last)) })
 }
 
-// readRange reads a range uncommitted, folds the records of (producer id, epoch) and hands each to each. each may ask for a
-// pause after the present fetch by returning a function that resumes later.
+// readRange reads a range uncommitted, folds the records of its producer id and epoch and hands each to each. each may ask
+// for a pause after the present fetch by returning a function that resumes later.
 func (c *Committer) readRange(t token.Token, i int, each *replay, done func(kafka.RangeSum, error)) {
 	r := t.Ranges[i]
 	sum := kafka.RangeSum{LogAppendTime: r.LogAppendTime}

@@ -9,11 +9,12 @@ import (
 // RepairMarkers writes the end markers that a transaction's partitions never got, with the same verdict. It never
 // initialises: an initialisation, or a timeout after the first add, writes ABORT over committed records.
 //
-// With cluster rights it is one request per partition, without a window and repeatable, with exactly the epochs that the
-// partition shows (a higher coordinator epoch would close the partition to its coordinator). Without, the stuck partitions
-// are added to a small transaction under the identity that Describe shows, which ends at once: two frames in one write, so
-// that a dying sender leaves no half of it. The lane is a repair of its own, since a third frame is lost when a socket
-// closes. The caller repeats it until the check is clean, and then asks the second witness again.
+// With cluster rights it is one request per partition, without a window and repeatable, with exactly the producer and
+// coordinator epochs that the partition shows (a higher coordinator epoch would close the partition to its coordinator).
+// Without, the stuck partitions are added to a small transaction under the identity that Describe shows, which ends at
+// once: two frames in one write, so that a dying sender leaves no half of it. The lane is a repair of its own, since a
+// third frame is lost when a socket closes. The caller repeats it until the check is clean, and then asks the second
+// witness again.
 //
 // It reports whether it wrote anything.
 func RepairMarkers(ask Ask, p *Plan, d Dropped) (bool, error) {
