@@ -18,7 +18,8 @@ test:
 test-short:
 	$(GO) test -short ./...
 
-bench:
+bench: ## all Go benchmarks; .ci/bench measures the payments job on a real Kafka
+	@echo "$$(nproc) cores, load $$(cut -d' ' -f1 /proc/loadavg)"
 	$(GO) test -run '^$$' -bench . -benchtime 2s ./...
 
 lint:

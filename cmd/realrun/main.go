@@ -4,4 +4,7 @@ package main
 
 import "os"
 
-func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	collectSeldom()
+	os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr))
+}

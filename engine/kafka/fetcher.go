@@ -14,9 +14,9 @@ type FetcherConfig struct {
 	Isolation         Isolation
 	MaxWait           time.Duration // of the broker while it has nothing; default 250 ms
 	MaxBytes          int32         // of one answer; default 64 MiB
-	PartitionMaxBytes int32         // of one partition in an answer, less with many partitions; default 2 MiB
+	PartitionMaxBytes int32         // of one partition in an answer, less with many partitions; default 1 MiB
 	// BufferBytes is what one partition may have fetched and not yet handed out before it is left out of fetches. Default
-	// 4 MiB; an answer may overshoot it.
+	// 1 MiB; an answer may overshoot it.
 	BufferBytes int
 	// OutOfRange decides where to go on when a position is outside the log, which spans start to end. Nil: an error.
 	OutOfRange func(s operator.Split, start, end int64) (position int64, err error)
@@ -83,8 +83,8 @@ type chunk struct {
 func (c *Client) NewFetcher(cfg FetcherConfig, splits []operator.Split) *Fetcher {
 	orElse(&cfg.MaxWait, 250*time.Millisecond)
 	orElse(&cfg.MaxBytes, 64<<20)
-	orElse(&cfg.PartitionMaxBytes, 2<<20)
-	orElse(&cfg.BufferBytes, 4<<20)
+	orElse(&cfg.PartitionMaxBytes, 1<<20)
+	orElse(&cfg.BufferBytes, 1<<20)
 	f := &Fetcher{client: c, cfg: cfg, splits: make([]operator.Split, len(splits))}
 	for _, s := range splits {
 		p := &fetchPart{

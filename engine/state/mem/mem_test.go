@@ -70,6 +70,14 @@ func TestTablesBehaveAsMaps(t *testing.T) {
 		var wants []map[string]string
 		keys := rapid.Uint64Range(0, uint64(rapid.SampledFrom([]int{5, 400}).Draw(t, "keys")))
 		t.Repeat(map[string]func(*rapid.T){
+			"warm": func(t *rapid.T) { // keys that exist and keys that do not; it must change nothing
+				var hashes []keygroup.Hash
+				for range rapid.IntRange(0, 20).Draw(t, "count") {
+					selectKey(b, keys.Draw(t, "key"))
+					hashes = append(hashes, b.hash)
+				}
+				b.Warm(hashes)
+			},
 			"set": func(t *rapid.T) {
 				k, v := selectKey(b, keys.Draw(t, "key")), rapid.Int64().Draw(t, "value")
 				flats.Set(v)
@@ -223,6 +231,23 @@ func BenchmarkUpdate(b *testing.B) {
 		v.Set(x + 1)
 		if i%5_000_000 == 0 {
 			s.Freeze()
+		}
+	}
+}
+
+// BenchmarkFreeze is the pause at a barrier with 10,000 keys changed since the one before.
+func BenchmarkFreeze(b *testing.B) {
+	b.ReportAllocs()
+	s, v := filled(b, 10_000)
+	for range b.N {
+		b.StopTimer()
+		for k := range uint64(10_000) {
+			s.SelectUint64(keygroup.OfUint64(k), k)
+			v.Set(int64(k))
+		}
+		b.StartTimer()
+		if s.Freeze().Changed() != 10_000 {
+			b.Fatal("keys are missing")
 		}
 	}
 }
