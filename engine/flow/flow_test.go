@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -129,6 +131,45 @@ func TestOperatorsDoWhatTheySay(t *testing.T) {
 	want := "100@1000 1000@1000 201@1001 2002@1001 403@1003 4004@1003 501@1004 5005@1004"
 	if s := strings.Join(got, " "); s != want || c.Failed() {
 		t.Fatalf("got  %s\nwant %s, failed %v", s, want, c.Failed())
+	}
+}
+
+// If this failed, a function would keep its state under one key and speak of another.
+func TestContextKnowsKeyAndTimeOfItsRecord(t *testing.T) {
+	job := flow.New("keys")
+	keyed := flow.KeyBy(flow.From(job, "in", in, value), func(v uint64) uint64 { return v % 2 }, flow.Uint64)
+	told := flow.Process(keyed, "tell", func(*flow.Setup) func(*flow.Context[uint64, uint64], uint64) error {
+		return func(ctx *flow.Context[uint64, uint64], v uint64) error {
+			ctx.Emit(ctx.Key()*100 + uint64(ctx.Timestamp())*10 + uint64(ctx.Origin().Offset))
+			return nil
+		}
+	})
+	flow.To(told, "out", out, encode)
+	var got []uint64
+	head, _ := assemble(t, job, func(r *operator.Record) {
+		v, _ := value(r)
+		got = append(got, v)
+	})
+	for v := range uint64(4) {
+		head(record(v))
+	}
+	if want := []uint64{0, 111, 22, 133}; !slices.Equal(got, want) {
+		t.Errorf("told %v, want %v", got, want)
+	}
+}
+
+// If this failed, an operator that must not run in parallel would.
+func TestParallelismOfAnOperatorIsItsOwn(t *testing.T) {
+	job := flow.New("wide")
+	a := flow.Rebalance(flow.From(job, "in", in, value))
+	b := flow.Map(a, func(v uint64) (uint64, error) { return v, nil }, flow.Parallelism(3))
+	flow.To(flow.Rebalance(b), "out", out, encode)
+	plan, err := job.Plan(graph.Parallelism{Default: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := plan.Parallelism(); !slices.Equal(got, []int32{2, 3, 2}) {
+		t.Errorf("%v", got)
 	}
 }
 
@@ -267,6 +308,7 @@ func TestCodecsReturnWhatTheyWereGiven(t *testing.T) {
 		roundTrip(t, flow.Uint64, rapid.Uint64().Draw(t, "uint64"))
 		roundTrip(t, flow.Int32, rapid.Int32().Draw(t, "int32"))
 		roundTrip(t, flow.Uint32, rapid.Uint32().Draw(t, "uint32"))
+		roundTrip(t, flow.Integer[time.Duration](), time.Duration(rapid.Int64().Draw(t, "duration")))
 		roundTrip(t, flow.String, rapid.String().Draw(t, "string"))
 		roundTrip(t, flow.JSON[map[string]int](), rapid.MapOf(rapid.StringMatching("[a-z]*"), rapid.Int()).Draw(t, "json"))
 		b := rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")

@@ -8,6 +8,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -232,7 +233,7 @@ func (s *Summary) fold(seed uint64, r *scenarios.Result) {
 
 // command repeats a run from its seed.
 func command(p faults.Plan) string {
-	cmd := "simrun run " + p.Scenario + " --seed " + uintText(p.Seed)
+	cmd := "simrun run " + p.Scenario + " --seed " + strconv.FormatUint(p.Seed, 10)
 	if p.Engine != "" && p.Engine != "sound" {
 		cmd += " --engine " + p.Engine
 	}

@@ -1,11 +1,5 @@
 package campaign
 
-import (
-	"strconv"
-
-	"github.com/onefold/onefold/checker"
-)
-
 // Judged is from how many seeds on a campaign is judged for what it never reached.
 const Judged = 2000
 
@@ -20,8 +14,3 @@ func (s *Summary) Hollow() []string {
 	}
 	return why
 }
-
-// Count is how many seeds had a verdict.
-func (s *Summary) Count(v checker.Verdict) int { return s.Verdicts[v] }
-
-func uintText(n uint64) string { return strconv.FormatUint(n, 10) }
