@@ -48,8 +48,10 @@ func (r *logRecorder) call(client int, kind checker.LogKind, k blob.Key) *checke
 	if !ok {
 		return nil
 	}
-	r.ops = append(r.ops, checker.LogOperation{Client: client, Call: int64(r.w.Sim.Now()), Return: never, Kind: kind,
-		Position: uint64(p), Result: checker.LogUnknown})
+	r.ops = append(r.ops, checker.LogOperation{
+		Client: client, Call: int64(r.w.Sim.Now()), Return: never, Kind: kind,
+		Position: uint64(p), Result: checker.LogUnknown,
+	})
 	return &r.ops[len(r.ops)-1]
 }
 
@@ -149,8 +151,10 @@ func (w *World) claims() {
 // transactions turns what callers were told about transactions into a history for the sequential model.
 func (w *World) transactions() {
 	for _, o := range w.Cluster.Operations() {
-		w.History.TxnLog = append(w.History.TxnLog, checker.TransactionOperation{Client: o.Client, Call: int64(o.Call), Return: int64(o.Return),
-			ID: o.ID, Kind: checker.TransactionKind(o.Kind), ProducerID: o.ProducerID, ProducerEpoch: o.Epoch, Result: checker.TransactionResult(o.Result)})
+		w.History.TxnLog = append(w.History.TxnLog, checker.TransactionOperation{
+			Client: o.Client, Call: int64(o.Call), Return: int64(o.Return),
+			ID: o.ID, Kind: checker.TransactionKind(o.Kind), ProducerID: o.ProducerID, ProducerEpoch: o.Epoch, Result: checker.TransactionResult(o.Result),
+		})
 	}
 }
 
@@ -188,8 +192,10 @@ func (w *World) sleeper(p id.Position, object []byte) {
 		w.log.below = map[id.Generation]int{}
 	}
 	if w.log.below[e.Generation]++; w.log.below[e.Generation] == 2 {
-		w.History.Claims = append(w.History.Claims, checker.Claim{Kind: checker.GenerationClaimed, Generation: uint64(e.Generation), At: int64(w.Sim.Now()),
-			Reason: "it writes on below the floor of the log"})
+		w.History.Claims = append(w.History.Claims, checker.Claim{
+			Kind: checker.GenerationClaimed, Generation: uint64(e.Generation), At: int64(w.Sim.Now()),
+			Reason: "it writes on below the floor of the log",
+		})
 	}
 }
 
@@ -230,8 +236,10 @@ func (w *World) claim(e joblog.Entry) {
 			if e.Position < w.inherited {
 				break // its transactions were another cluster's
 			}
-			c.Transactions = append(c.Transactions, checker.Transaction{Sink: string(t.Sink), Subtask: t.Subtask,
-				ProducerID: t.ProducerID, ProducerEpoch: t.ProducerEpoch, State: "completed"})
+			c.Transactions = append(c.Transactions, checker.Transaction{
+				Sink: string(t.Sink), Subtask: t.Subtask,
+				ProducerID: t.ProducerID, ProducerEpoch: t.ProducerEpoch, State: "completed",
+			})
 		}
 	case joblog.Confirmed:
 		c.Kind = checker.CheckpointConfirmed
@@ -259,8 +267,10 @@ func (w *World) claim(e joblog.Entry) {
 }
 
 func (w *World) lostRange(t token.Token, r token.Range) checker.LostRange {
-	return checker.LostRange{Topic: w.History.TopicIndex(r.Topic), Partition: r.Partition, First: r.First, Last: r.Last, Count: r.Count,
-		ProducerID: t.ProducerID, ProducerEpoch: t.ProducerEpoch}
+	return checker.LostRange{
+		Topic: w.History.TopicIndex(r.Topic), Partition: r.Partition, First: r.First, Last: r.Last, Count: r.Count,
+		ProducerID: t.ProducerID, ProducerEpoch: t.ProducerEpoch,
+	}
 }
 
 // positions are those of a checkpoint's manifest; none when it has been released.

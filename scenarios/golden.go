@@ -20,13 +20,19 @@ func golden() []Scenario {
 	// What an at-most-once job sets aside at a barrier is lost where it is not processed yet when a crash comes: a record
 	// takes long enough there that 17 s do not suffice for 30 s of input.
 	return []Scenario{
-		{Name: "fraud-golden", Doc: "the worked trace: checkpoint 42, a crash 17 s later, replay, epoch 43", Job: "fraud",
-			Script: scripted(workedTrace, "fraud-golden", ""), Tell: tellCrash},
-		{Name: "fraud-at-least-once", Doc: "the worked trace without transactions: the replay doubles money", Job: "fraud",
+		{
+			Name: "fraud-golden", Doc: "the worked trace: checkpoint 42, a crash 17 s later, replay, epoch 43", Job: "fraud",
+			Script: scripted(workedTrace, "fraud-golden", ""), Tell: tellCrash,
+		},
+		{
+			Name: "fraud-at-least-once", Doc: "the worked trace without transactions: the replay doubles money", Job: "fraud",
 			Script: scripted(workedTrace, "fraud-at-least-once", ""), Tell: tellCrash, Guarantee: operator.AtLeastOnce, Strict: true,
-			Expect: []checker.Verdict{checker.Dup}},
-		{Name: "fraud-at-most-once", Doc: "the worked trace with positions recorded before processing: money is dropped", Job: "fraud",
+			Expect: []checker.Verdict{checker.Dup},
+		},
+		{
+			Name: "fraud-at-most-once", Doc: "the worked trace with positions recorded before processing: money is dropped", Job: "fraud",
 			Script: scripted(workedTrace, "fraud-at-most-once", " cost=50ms"), Tell: tellCrash, Guarantee: operator.AtMostOnce, Strict: true,
-			Expect: []checker.Verdict{checker.Gap}},
+			Expect: []checker.Verdict{checker.Gap},
+		},
 	}
 }

@@ -95,8 +95,10 @@ func (x *Flags) check() error {
 		flag string
 		is   time.Duration
 	}{
-		{"interval", c.Checkpoint.Interval}, {"checkpoint-timeout", c.Checkpoint.Timeout},
-		{"heartbeat-timeout", c.HeartbeatTimeout}, {"transaction-timeout", x.TransactionTimeout},
+		{"interval", c.Checkpoint.Interval},
+		{"checkpoint-timeout", c.Checkpoint.Timeout},
+		{"heartbeat-timeout", c.HeartbeatTimeout},
+		{"transaction-timeout", x.TransactionTimeout},
 	} {
 		if d.is <= 0 {
 			return fmt.Errorf("--%s %v: want a time above zero, as 1s", d.flag, d.is)
