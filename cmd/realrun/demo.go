@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -24,6 +25,9 @@ func (d demo) run(ctx context.Context, c *console, job jobs.Spec, x run.Flags, l
 	if _, err := config(job, x, log); err != nil {
 		return err
 	}
+	if log, err := readJobLog(x.State); err == nil && log.state().Ended {
+		return fmt.Errorf("the demo has run in %s to its end: remove it, or name another --state DIR", x.State)
+	}
 	at := place{brokers: x.Brokers, state: x.State, topics: x.Topics}
 	brokers, shut, err := at.open()
 	if err != nil {
@@ -39,7 +43,7 @@ func (d demo) run(ctx context.Context, c *console, job jobs.Spec, x run.Flags, l
 	if _, err := g.run(ctx, c, job, brokers); err != nil {
 		return err
 	}
-	c.say("2. the job, until it has read them all")
+	c.say("2. the job, until it has read them all (an audit warns where the cluster has one broker only)")
 	cfg, err := config(job, x, log)
 	if err != nil {
 		return err

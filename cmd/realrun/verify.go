@@ -32,6 +32,7 @@ type verified struct {
 	Running  bool           `json:"running"`  // judged while the job may run: open transactions are legal
 	Records  map[string]int `json:"records"`  // data records by topic, aborted ones included
 	Aborted  map[string]int `json:"aborted"`  // those of them that no read_committed reader sees
+	Twice    map[string]int `json:"twice,omitempty"` // numbers that an input holds more than once: its producer's doing; counted when the verdict is against
 	Report   checker.Report `json:"report"`
 	Log      logSummary     `json:"log"`
 	Seconds  float64        `json:"seconds"`
@@ -104,7 +105,11 @@ func (v *verification) run(ctx context.Context, c *console, job jobs.Spec, broke
 		if err != nil || !v.follow || !result.Running {
 			return result, err
 		}
-		c.say("%s: checkpoint %d confirmed, %d records compared", result.Verdict, result.Log.Confirmed, result.Report.Compared.Records)
+		if result.Log.Confirmed == 0 && result.Report.Verdict == checker.Vacuous {
+			c.say("nothing is confirmed yet")
+		} else {
+			c.say("%s: checkpoint %d confirmed, %d records compared", result.Verdict, result.Log.Confirmed, result.Report.Compared.Records)
+		}
 		if result.Report.Verdict != checker.Clean && result.Report.Verdict != checker.Vacuous {
 			return result, nil
 		}
@@ -192,6 +197,9 @@ func (v *verification) judge(ctx context.Context, col *collector, job jobs.Spec)
 			result.Aborted[col.topics[r.Topic]]++
 		}
 	}
+	if result.Report.Verdict != checker.Clean {
+		result.Twice = twice(col.h, func(topic int16) string { return col.topics[topic] })
+	}
 	result.Log = summary(log)
 	result.Seconds = time.Since(began).Seconds()
 	return result, nil
@@ -222,6 +230,25 @@ func (v *verification) complete(col *collector, log *jobLog) bool {
 	return true
 }
 
+// twice counts the visible records of each input whose number an earlier one had.
+func twice(h *checker.History, name func(topic int16) string) map[string]int {
+	numbers := make([][]int64, len(h.Topics))
+	for i := range h.Records {
+		r := &h.Records[i]
+		if h.Topics[r.Topic].Role == checker.Input && r.Number >= 0 && (r.Outcome == checker.Plain || r.Outcome == checker.Committed) {
+			numbers[r.Topic] = append(numbers[r.Topic], r.Number)
+		}
+	}
+	found := map[string]int{}
+	for t, all := range numbers {
+		slices.Sort(all)
+		if n := len(all) - len(slices.Compact(all)); n > 0 {
+			found[name(int16(t))] = n
+		}
+	}
+	return found
+}
+
 func summary(l *jobLog) logSummary {
 	s := logSummary{Confirmed: uint64(l.state().Confirmed), Losses: len(l.state().Losses), Ended: l.state().Ended}
 	for _, e := range l.entries {
@@ -248,6 +275,10 @@ func (r *verified) print(c *console) {
 	}
 	k := r.Report.Compared
 	c.print("%9d records compared, %d transactions, %d epochs, in %.1f s", k.Records, k.Transactions, k.Epochs, r.Seconds)
+	for _, name := range sortedKeys(r.Twice) {
+		c.print("%9d records of the input %s have the number of an earlier one: its producer wrote them twice, as it does over a kill of the\n"+
+			"          embedded Kafka; sequence numbers that do not rise follow from that, and are not the job's", r.Twice[name], name)
+	}
 	for _, f := range r.Report.Findings {
 		detail := f.Detail
 		if len(f.Evidence) > 0 { // which begins with the first

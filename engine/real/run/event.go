@@ -11,6 +11,7 @@ import (
 // event follows the job: what happens is logged, and its end becomes the outcome.
 func (r *Running) event(e jobmanager.Event) {
 	r.logEvent(e)
+	r.alive(e)
 	if r.cfg.OnEvent != nil {
 		r.cfg.OnEvent(e)
 	}

@@ -56,6 +56,7 @@ type Running struct {
 	confirmed id.Checkpoint
 	own       id.Generation
 	savepoint blob.Key
+	heard     time.Time // when the job went forward last
 }
 
 // Start starts a job. An error means that nothing runs, and that nothing was written but the state directory itself.
@@ -90,6 +91,7 @@ func Start(c Config) (*Running, error) {
 		r.close()
 		return nil, err
 	}
+	go r.watchQuiet()
 	return r, nil
 }
 
