@@ -124,8 +124,10 @@ func (w *World) inherit(past *World) {
 		object, _ := past.Store.Peek(k)
 		w.Store.Put(k, object)
 		if p, ok := joblog.ParseKey(k); ok {
-			w.log.ops = append(w.log.ops, checker.LogOperation{Client: w.log.clients, Return: 0, Kind: checker.LogCreate, Position: uint64(p),
-				Nonce: nonceOf(object), Result: checker.LogDone})
+			w.log.ops = append(w.log.ops, checker.LogOperation{
+				Client: w.log.clients, Return: 0, Kind: checker.LogCreate, Position: uint64(p),
+				Nonce: nonceOf(object), Result: checker.LogDone,
+			})
 			w.inherited = p + 1
 			w.log.clients++
 		}

@@ -41,8 +41,10 @@ func (w *World) follow() {
 	w.History.Reads = make([]checker.Read, 0, w.Shape.Records*len(w.Job.Outputs)*9/8)
 	for i, t := range w.History.Topics {
 		for p := range t.Partitions {
-			w.reader.partitions = append(w.reader.partitions, &followed{topic: int16(i), name: t.Name, partition: p, output: t.Role == checker.Output,
-				scanned: w.Cluster.Bounds(t.Name, p).Start})
+			w.reader.partitions = append(w.reader.partitions, &followed{
+				topic: int16(i), name: t.Name, partition: p, output: t.Role == checker.Output,
+				scanned: w.Cluster.Bounds(t.Name, p).Start,
+			})
 		}
 	}
 	w.Sim.At(env.Instant(readEvery), w.lookAgain)
@@ -96,8 +98,10 @@ func (w *World) pinned(f *followed) {
 func (w *World) scan(f *followed, r *simbroker.Logged) {
 	h := w.History
 	if r.Control {
-		h.Controls = append(h.Controls, checker.Control{Topic: f.topic, Partition: f.partition, Offset: r.Offset,
-			ProducerID: r.ProducerID, ProducerEpoch: r.Epoch, Commit: r.Commit})
+		h.Controls = append(h.Controls, checker.Control{
+			Topic: f.topic, Partition: f.partition, Offset: r.Offset,
+			ProducerID: r.ProducerID, ProducerEpoch: r.Epoch, Commit: r.Commit,
+		})
 		open := f.undecided[:0]
 		for _, i := range f.undecided {
 			if h.Records[i].ProducerID != r.ProducerID {
@@ -113,8 +117,10 @@ func (w *World) scan(f *followed, r *simbroker.Logged) {
 		return
 	}
 	i := len(h.Records)
-	h.Records = append(h.Records, checker.Record{Topic: f.topic, Partition: f.partition, Offset: r.Offset, Outcome: checker.Plain,
-		ProducerID: r.ProducerID, ProducerEpoch: r.Epoch, Event: h.Decode(w.Oracle, f.topic, r.Record.Key, r.Record.Value)})
+	h.Records = append(h.Records, checker.Record{
+		Topic: f.topic, Partition: f.partition, Offset: r.Offset, Outcome: checker.Plain,
+		ProducerID: r.ProducerID, ProducerEpoch: r.Epoch, Event: h.Decode(w.Oracle, f.topic, r.Record.Key, r.Record.Value),
+	})
 	if r.Txn {
 		h.Records[i].Outcome = checker.Open
 		f.undecided = append(f.undecided, i)
@@ -135,8 +141,10 @@ func (w *World) show(f *followed) {
 		}
 		f.shown++
 		if r.Outcome == checker.Plain || r.Outcome == checker.Committed || w.Engine.Uncommitted {
-			h.Reads = append(h.Reads, checker.Read{Reader: w.reader.id, Topic: f.topic, Partition: f.partition, Offset: r.Offset,
-				At: int64(w.Sim.Now()), Event: r.Event})
+			h.Reads = append(h.Reads, checker.Read{
+				Reader: w.reader.id, Topic: f.topic, Partition: f.partition, Offset: r.Offset,
+				At: int64(w.Sim.Now()), Event: r.Event,
+			})
 		}
 	}
 }
@@ -150,8 +158,10 @@ func (w *World) truth() {
 	}
 	for _, o := range w.Cluster.OpenTransactions() {
 		if t := h.TopicIndex(o.Topic); t >= 0 {
-			h.Transactions = append(h.Transactions, checker.OpenTransaction{Topic: t, Partition: o.Partition, ProducerID: o.ProducerID,
-				ProducerEpoch: o.Epoch, First: o.First})
+			h.Transactions = append(h.Transactions, checker.OpenTransaction{
+				Topic: t, Partition: o.Partition, ProducerID: o.ProducerID,
+				ProducerEpoch: o.Epoch, First: o.First,
+			})
 		}
 	}
 }

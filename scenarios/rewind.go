@@ -80,9 +80,11 @@ func (w *World) repeats() (findings []checker.Finding, repeated int64) {
 		if got < want {
 			verdict = checker.Gap
 		}
-		findings = append(findings, checker.Finding{Verdict: verdict, Property: "repeats-by-design", Place: h.Topics[r.Topic].Name, Count: 1,
+		findings = append(findings, checker.Finding{
+			Verdict: verdict, Property: "repeats-by-design", Place: h.Topics[r.Topic].Name, Count: 1,
 			Detail: fmt.Sprintf("input %s/%d@%d is visible %d times, and by what its user asked for it must be %d times", h.Topics[r.Topic].Name,
-				r.Partition, r.Offset, got, want)})
+				r.Partition, r.Offset, got, want),
+		})
 	}
 	if len(findings) > 0 {
 		findings[0].Count = len(findings)

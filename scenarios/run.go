@@ -224,8 +224,10 @@ func (w *World) judge() *Result {
 	if f := w.Sim.Failure(); f != nil {
 		h.Run.Panic = f.Error()
 	}
-	r := &Result{Plan: w.Plan, Outcomes: w.Nemesis.Outcomes(), Probes: w.Sim.Reached(), Hash: w.Sim.TraceHash(), Entries: w.Sim.Entries(),
-		Virtual: time.Duration(w.Sim.Now()), Settle: w.settle, Events: w.events, World: w}
+	r := &Result{
+		Plan: w.Plan, Outcomes: w.Nemesis.Outcomes(), Probes: w.Sim.Reached(), Hash: w.Sim.TraceHash(), Entries: w.Sim.Entries(),
+		Virtual: time.Duration(w.Sim.Now()), Settle: w.settle, Events: w.events, World: w,
+	}
 	r.Report = checker.Check(h, w.Oracle, checker.Options{
 		Complete:    wait == "" && !w.lost,
 		MaxUnstable: int64(maxUnstable),

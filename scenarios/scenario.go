@@ -82,12 +82,18 @@ func defaultShape() Shape {
 func Catalogue() []Scenario {
 	return append([]Scenario{
 		{Name: "payments", Doc: "running totals by account: 3 TaskManagers, a standby JobManager, 3 brokers", Job: "payments", Campaign: true},
-		{Name: "fraud", Doc: "two keyed stages in a row, windows by event time", Job: "fraud", Campaign: true, Golden: "fraud-golden",
-			World: []faults.Setting{{Key: "partitions", Value: "2"}, {Key: "parallelism", Value: "2"}, {Key: "taskmanagers", Value: "2"}, {Key: "records", Value: "3000"}}},
-		{Name: "ledger", Doc: "two sources into one operator, two sinks, three exchanges", Job: "ledger", Campaign: true,
-			World: []faults.Setting{{Key: "records", Value: "3000"}, {Key: "partitions", Value: "2"}, {Key: "parallelism", Value: "2"}, {Key: "taskmanagers", Value: "2"}}},
-		{Name: "copy", Doc: "the smallest line: source to sink, no state, no exchange", Job: "copy", Campaign: false,
-			World: []faults.Setting{{Key: "records", Value: "2000"}, {Key: "partitions", Value: "2"}, {Key: "parallelism", Value: "1"}, {Key: "taskmanagers", Value: "1"}, {Key: "jobmanagers", Value: "1"}}},
+		{
+			Name: "fraud", Doc: "two keyed stages in a row, windows by event time", Job: "fraud", Campaign: true, Golden: "fraud-golden",
+			World: []faults.Setting{{Key: "partitions", Value: "2"}, {Key: "parallelism", Value: "2"}, {Key: "taskmanagers", Value: "2"}, {Key: "records", Value: "3000"}},
+		},
+		{
+			Name: "ledger", Doc: "two sources into one operator, two sinks, three exchanges", Job: "ledger", Campaign: true,
+			World: []faults.Setting{{Key: "records", Value: "3000"}, {Key: "partitions", Value: "2"}, {Key: "parallelism", Value: "2"}, {Key: "taskmanagers", Value: "2"}},
+		},
+		{
+			Name: "copy", Doc: "the smallest line: source to sink, no state, no exchange", Job: "copy", Campaign: false,
+			World: []faults.Setting{{Key: "records", Value: "2000"}, {Key: "partitions", Value: "2"}, {Key: "parallelism", Value: "1"}, {Key: "taskmanagers", Value: "1"}, {Key: "jobmanagers", Value: "1"}},
+		},
 		{Name: "at-least-once", Doc: "payments without transactions: replay repeats, nothing is lost", Job: "payments", Guarantee: operator.AtLeastOnce},
 		{Name: "at-most-once", Doc: "payments with positions recorded before processing: replay skips, nothing repeats", Job: "payments", Guarantee: operator.AtMostOnce},
 	}, append(golden(), staged()...)...)

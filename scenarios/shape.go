@@ -20,7 +20,8 @@ type setting struct {
 
 func whole(key string, least, most int, of func(*Shape) *int) setting {
 	hint := fmt.Sprintf("a whole number from %d to %d", least, most)
-	return setting{key: key, hint: hint,
+	return setting{
+		key: key, hint: hint,
 		get: func(s *Shape) string { return strconv.Itoa(*of(s)) },
 		set: func(s *Shape, v string) error {
 			n, err := strconv.Atoi(v)
@@ -29,12 +30,14 @@ func whole(key string, least, most int, of func(*Shape) *int) setting {
 			}
 			*of(s) = n
 			return nil
-		}}
+		},
+	}
 }
 
 func duration(key string, least, most time.Duration, of func(*Shape) *time.Duration) setting {
 	hint := fmt.Sprintf("a duration from %v to %v", least, most)
-	return setting{key: key, hint: hint,
+	return setting{
+		key: key, hint: hint,
 		get: func(s *Shape) string { return of(s).String() },
 		set: func(s *Shape, v string) error {
 			d, err := time.ParseDuration(v)
@@ -43,12 +46,14 @@ func duration(key string, least, most time.Duration, of func(*Shape) *time.Durat
 			}
 			*of(s) = d
 			return nil
-		}}
+		},
+	}
 }
 
 func list(key string, of func(*Shape) *[]int64) setting {
 	const hint = "whole numbers, not negative, with commas between them"
-	return setting{key: key, hint: hint,
+	return setting{
+		key: key, hint: hint,
 		get: func(s *Shape) string {
 			var texts []string
 			for _, n := range *of(s) {
@@ -67,7 +72,8 @@ func list(key string, of func(*Shape) *[]int64) setting {
 			}
 			*of(s) = numbers
 			return nil
-		}}
+		},
+	}
 }
 
 var settings = []setting{
@@ -91,7 +97,8 @@ var settings = []setting{
 	whole("preloaded", 0, 1_000_000, func(s *Shape) *int { return &s.Preloaded }),
 	duration("retention", 0, 24*time.Hour, func(s *Shape) *time.Duration { return &s.Retention }),
 	duration("cost", 0, time.Second, func(s *Shape) *time.Duration { return &s.Cost }),
-	{key: "profile", hint: "one of " + strings.Join(simbroker.ProfileNames(), ", "),
+	{
+		key: "profile", hint: "one of " + strings.Join(simbroker.ProfileNames(), ", "),
 		get: func(s *Shape) string { return s.Profile },
 		set: func(s *Shape, v string) error {
 			if _, ok := simbroker.ProfileOf(v); !ok {
@@ -99,7 +106,8 @@ var settings = []setting{
 			}
 			s.Profile = v
 			return nil
-		}},
+		},
+	},
 }
 
 // apply changes a shape by settings; the error names the setting and what it may be.

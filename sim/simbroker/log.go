@@ -141,8 +141,10 @@ func (l *log) appendVirtual(h *header) int64 {
 	base := l.leo
 	l.leo++
 	l.hw = l.leo
-	l.batches = append(l.batches, batch{base: base, last: base, pid: h.producerID, at: l.size, chunk: int32(max(len(l.chunks)-1, 0)), maxTime: h.maxTime,
-		epoch: h.epoch, txn: h.txn()})
+	l.batches = append(l.batches, batch{
+		base: base, last: base, pid: h.producerID, at: l.size, chunk: int32(max(len(l.chunks)-1, 0)), maxTime: h.maxTime,
+		epoch: h.epoch, txn: h.txn(),
+	})
 	if h.producerID < 0 {
 		return base
 	}

@@ -227,8 +227,10 @@ func TestIntrospectionFollowsTransactions(t *testing.T) {
 	equal(t, "no feature", len(a.FinalizedFeatures), 0)
 	c := kmsg.NewPtrDescribeConfigsRequest()
 	c.Version = 4
-	c.Resources = []kmsg.DescribeConfigsRequestResource{{ResourceType: kmsg.ConfigResourceTypeBroker, ResourceName: "0",
-		ConfigNames: []string{"transaction.max.timeout.ms"}}}
+	c.Resources = []kmsg.DescribeConfigsRequestResource{{
+		ResourceType: kmsg.ConfigResourceTypeBroker, ResourceName: "0",
+		ConfigNames: []string{"transaction.max.timeout.ms"},
+	}}
 	configs := ask1[*kmsg.DescribeConfigsResponse](r, 0, c).Resources[0].Configs
 	equal(t, "one config", len(configs), 1)
 	equal(t, "maximum", *configs[0].Value, "900000")
