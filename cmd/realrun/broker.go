@@ -16,7 +16,8 @@ func newBroker(c *console) *cobra.Command {
 		Use:   "broker --data DIR",
 		Short: "the embedded Kafka (kfake) as a process of its own",
 		Long: "broker runs the embedded Kafka until it is stopped. It is for trying things out: one broker, every write synced,\n" +
-			"transactions that are open when it is killed are aborted at the next start (a real broker keeps them).",
+			"transactions that are open when it is killed are aborted at the next start (a real broker keeps them), and which batches\n" +
+			"it has is forgotten: a `generate` that goes on over a kill of it may write records twice.",
 		Example: "  realrun broker --data /tmp/kafka --listen 127.0.0.1:21092\n" +
 			"  realrun generate payments --records 100000 --brokers 127.0.0.1:21092",
 		Args: cobra.NoArgs,

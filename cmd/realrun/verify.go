@@ -28,10 +28,10 @@ type verification struct {
 type verified struct {
 	Job      string         `json:"job"`
 	Verdict  string         `json:"verdict"`
-	Complete bool           `json:"complete"` // all of the input had to be visible
-	Running  bool           `json:"running"`  // judged while the job may run: open transactions are legal
-	Records  map[string]int `json:"records"`  // data records by topic, aborted ones included
-	Aborted  map[string]int `json:"aborted"`  // those of them that no read_committed reader sees
+	Complete bool           `json:"complete"`        // all of the input had to be visible
+	Running  bool           `json:"running"`         // judged while the job may run: open transactions are legal
+	Records  map[string]int `json:"records"`         // data records by topic, aborted ones included
+	Aborted  map[string]int `json:"aborted"`         // those of them that no read_committed reader sees
 	Twice    map[string]int `json:"twice,omitempty"` // numbers that an input holds more than once: its producer's doing; counted when the verdict is against
 	Report   checker.Report `json:"report"`
 	Log      logSummary     `json:"log"`
