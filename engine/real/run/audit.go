@@ -63,7 +63,7 @@ func (c Config) audit(p *proc.Process, l env.Loop, sinks []sink.Spec) error {
 	for _, n := range r.notices {
 		switch n.Level {
 		case sink.Refuse:
-			return fmt.Errorf("the guarantee would not hold: %s", n.Text)
+			return fmt.Errorf("the guarantee would not hold: %s\n  change the setting, here or at the brokers, or choose --guarantee at-least-once", n.Text)
 		case sink.Warn:
 			c.Log.Warn("audit: " + n.Text)
 		default:
