@@ -73,13 +73,22 @@ func witness(ctx context.Context, brokers []string, opts ...kgo.Opt) (*kgo.Clien
 	if err != nil {
 		return nil, err
 	}
-	asked, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	if err := cl.Ping(asked); err != nil {
+	if err := ping(ctx, cl); err != nil {
 		cl.Close()
 		return nil, fmt.Errorf("no Kafka answers at %s: %w\n  is it running? `realrun broker --data DIR` starts one", strings.Join(brokers, ","), err)
 	}
 	return cl, nil
+}
+
+// ping asks for an answer. A broker that was started in the line before may take a moment until it listens.
+func ping(ctx context.Context, cl *kgo.Client) error {
+	asked, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for end := time.Now().Add(3 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+		if err := cl.Ping(asked); err == nil || asked.Err() != nil || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 // ensureTopics makes the topics that are missing. It reports those that exist with another number of partitions.
