@@ -88,7 +88,7 @@ var may = []struct {
 		why: "a report is drawn from verdicts and plans",
 	},
 	{
-		folder: "cmd/simrun", own: []string{"scenarios", "sim", "reports", "checker", "faults", "engine/probe"},
+		folder: "cmd/simrun", own: []string{"scenarios", "sim", "reports", "checker", "faults"},
 		others: []string{"github.com/spf13"},
 		why:    "simrun runs scenarios",
 	},

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/onefold/onefold/engine/probe"
 	"github.com/onefold/onefold/faults"
 	"github.com/onefold/onefold/faults/shrink"
 	"github.com/onefold/onefold/reports"
@@ -27,8 +26,9 @@ func (a *app) report(s *campaign.Summary, f campaignFlags, options []string) (*r
 	for v, n := range s.Verdicts {
 		c.Verdicts[v.String()] = n
 	}
+	names := scenarios.Probes()
 	for i, n := range s.Probes {
-		c.Probes[probe.Name(i)] = n
+		c.Probes[names[i]] = n
 	}
 	c.Cover(&s.Coverage)
 	for i, x := range s.Failures {
@@ -85,9 +85,9 @@ func (a *app) vacuous(c *reports.Campaign, f campaignFlags) []string {
 		return nil
 	}
 	var why []string
-	for i := range probe.Count() {
-		if c.Probes[probe.Name(i)] == 0 {
-			why = append(why, "probe never reached: "+probe.Name(i))
+	for _, name := range scenarios.Probes() {
+		if c.Probes[name] == 0 {
+			why = append(why, "probe never reached: "+name)
 		}
 	}
 	for k := range faults.KindCount {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/onefold/onefold/engine/probe"
 	"github.com/onefold/onefold/faults"
 	"github.com/onefold/onefold/reports"
 	"github.com/onefold/onefold/scenarios"
@@ -140,8 +139,9 @@ func verdictOf(r *scenarios.Result, took time.Duration) verdict {
 	for i, f := range r.Plan.Faults {
 		v.Faults = append(v.Faults, f.String()+": "+outcome(r.Outcomes[i]))
 	}
+	names := scenarios.Probes()
 	for _, p := range r.Probes {
-		v.Probes = append(v.Probes, probe.Name(p))
+		v.Probes = append(v.Probes, names[p])
 	}
 	return v
 }
