@@ -229,7 +229,7 @@ func (w *World) judge() *Result {
 		Virtual: time.Duration(w.Sim.Now()), Settle: w.settle, Events: w.events, World: w,
 	}
 	r.Report = checker.Check(h, w.Oracle, checker.Options{
-		Complete:    wait == "" && !w.lost,
+		Complete:    wait == "" && !w.lost && h.Run.Refused == "",
 		MaxUnstable: int64(maxUnstable),
 		AtLeastOnce: w.Scenario.Guarantee == operator.AtLeastOnce && !w.Scenario.Strict || w.Scenario.Repeats,
 		AtMostOnce:  w.Scenario.Guarantee == operator.AtMostOnce && !w.Scenario.Strict,

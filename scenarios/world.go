@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -252,6 +253,9 @@ func (w *World) event(node string, e jobmanager.Event) {
 		w.lost = true
 	case jobmanager.Ended, jobmanager.Stopped:
 		if state, ok := w.newest(); !ok || e.Generation >= state.Generation {
+			if errors.Is(e.Err, operator.ErrPermanent) {
+				w.History.Run.Refused = e.Err.Error()
+			}
 			w.ended = e.String() // what a displaced JobManager says of itself does not end the job
 		}
 	}

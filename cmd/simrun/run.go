@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/onefold/onefold/checker"
 	"github.com/onefold/onefold/faults"
 	"github.com/onefold/onefold/reports"
 	"github.com/onefold/onefold/scenarios"
@@ -125,6 +126,9 @@ func (a *app) one(p faults.Plan, o scenarios.Options, again string) error {
 		err = a.tell(r, o, time.Since(begin), again)
 	}
 	if err == nil && r.Wrong {
+		if r.Report.Verdict == checker.Refused {
+			return fmt.Errorf("refused: %s", r.World.History.Run.Refused)
+		}
 		return errAgainst
 	}
 	return err

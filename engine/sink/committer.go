@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"errors"
 	"time"
 
 	"github.com/onefold/onefold/engine/id"
@@ -52,7 +53,7 @@ func (c *Committer) Restore(in operator.RestoreInput, log joblog.Appender, done 
 	}
 	c.prepare(func(err error) {
 		if err != nil {
-			done(operator.RestoreOutcome{Err: err})
+			done(operator.RestoreOutcome{Stop: errors.Is(err, operator.ErrPermanent), Err: err})
 			return
 		}
 		var out operator.RestoreOutcome

@@ -1,7 +1,6 @@
 package sink
 
 import (
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"time"
@@ -80,7 +79,7 @@ func (w *Writer) Open(ctx operator.Context, carried []token.Token, opened func(e
 func checkFeatures(f kafka.Features) error {
 	const addPartitionsToTxn = 24
 	if f.Max(addPartitionsToTxn) < 4 {
-		return errors.New("these brokers do not verify transactions (Kafka 3.5 and older): exactly-once is refused")
+		return fmt.Errorf("these brokers do not verify transactions (Kafka 3.5 and older): exactly-once is refused: %w", operator.ErrPermanent)
 	}
 	return nil
 }

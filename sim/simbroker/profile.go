@@ -73,7 +73,7 @@ func ProfileOf(name string) (Profile, bool) {
 		}
 		if base == "k35" {
 			p.Verify, p.VerifyOffsets, p.AbortableErr, p.EpochBefore48 = false, false, false, false
-			p.MaxProduce, p.MaxFetch, p.MaxInitProducerID, p.MaxAddPartitions, p.MaxAddOffsets = 9, 15, 4, 4, 3
+			p.MaxProduce, p.MaxFetch, p.MaxInitProducerID, p.MaxAddPartitions, p.MaxAddOffsets = 9, 15, 4, 3, 3
 			p.MaxEndTxn, p.MaxTxnOffsetCommit, p.MaxListTransactions = 3, 3, 0
 			p.MaxOffsetCommit, p.MaxOffsetFetch = 8, 8
 		}
