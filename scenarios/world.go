@@ -193,7 +193,7 @@ func (w *World) jobManager(p *proc.Process) jobmanager.Config {
 		Job: w.Graph, Parallelism: w.parallelism(),
 		// A JobManager that comes back must not fight the one that took over: all wait while another is active.
 		Standby:           w.Shape.JobManagers > 1,
-		Checkpoint:        checkpoint.Config{Interval: w.Shape.Interval, Timeout: w.Shape.CheckpointTimeout, Tolerated: toleratedFailures},
+		Checkpoint:        checkpoint.Config{Interval: w.Shape.Interval, Timeout: w.Shape.CheckpointTimeout, Tolerated: toleratedFailures, Force: w.Shape.TransactionTimeout * 7 / 10},
 		HeartbeatInterval: heartbeatInterval, HeartbeatTimeout: heartbeatTimeout, BackoffMax: backoffMax,
 		LogKeep: uint64(w.Shape.LogKeep),
 		OnEvent: func(e jobmanager.Event) { w.event(string(p.Name), e) },

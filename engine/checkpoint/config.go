@@ -13,6 +13,9 @@ type Config struct {
 	Pause    time.Duration // at least so long after an end before the next trigger; default 0
 	// Tolerated is how many checkpoints may fail in a row; one more fails the generation. Default 2; -1: none.
 	Tolerated int
+	// Force is the age, of the oldest epoch that no completed checkpoint holds, at which a checkpoint is triggered whatever
+	// interval and pause say: its transaction must be committed before it times out. 0: never.
+	Force time.Duration
 	// Retain is how many completed checkpoints are kept, besides what recovery needs. Default 2.
 	Retain int
 }

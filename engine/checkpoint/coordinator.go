@@ -49,6 +49,7 @@ type Coordinator struct {
 	failures  int           // checkpoints dropped in a row
 	carried   []token.Token // tokens of the newest completed manifest: they are listed in the log already
 	due       env.Instant   // of the next periodic trigger
+	epoch     env.Instant   // begin of the oldest epoch that no completed checkpoint holds
 	alarm     env.Instant
 	out       []Effect
 }
@@ -56,6 +57,7 @@ type Coordinator struct {
 type pending struct {
 	number  id.Checkpoint
 	kind    Kind
+	begun   env.Instant // when it was triggered
 	expiry  env.Instant
 	acks    []Acked // as they came
 	writing bool    // all acks are there: it does not expire any more
@@ -86,7 +88,7 @@ func (c *Coordinator) Step(at env.Instant, f Fact) []Effect {
 	c.out = c.out[:0]
 	switch f := f.(type) {
 	case Started:
-		c.running, c.due = true, at.Add(c.cfg.Interval)
+		c.running, c.due, c.epoch = true, at.Add(c.cfg.Interval), at
 	case Woken:
 		c.alarm = 0
 	case Acked:
@@ -138,7 +140,7 @@ func (c *Coordinator) pursue(at env.Instant) {
 	switch {
 	case c.over || !c.running:
 	case c.pending == nil:
-		next = c.due
+		next = c.next()
 	case !c.pending.writing:
 		next = c.pending.expiry
 	}
@@ -154,9 +156,17 @@ func (c *Coordinator) wanted(at env.Instant) (Kind, bool) {
 		return c.asked[0], true
 	}
 	if len(c.place.Sources) > 0 && len(c.ended) == len(c.place.Sources) {
-		return Final, c.failures == 0 || at >= c.due
+		return Final, c.failures == 0 || at >= c.next()
 	}
-	return Periodic, at >= c.due
+	return Periodic, at >= c.next()
+}
+
+// next is when a checkpoint is due: by interval and pause, or because an epoch grows old.
+func (c *Coordinator) next() env.Instant {
+	if c.cfg.Force > 0 {
+		return min(c.due, c.epoch.Add(c.cfg.Force))
+	}
+	return c.due
 }
 
 func (c *Coordinator) trigger(at env.Instant, kind Kind) {
@@ -164,7 +174,7 @@ func (c *Coordinator) trigger(at env.Instant, kind Kind) {
 		c.asked = c.asked[1:]
 	}
 	c.newest++
-	c.pending = &pending{number: c.newest, kind: kind, expiry: at.Add(c.cfg.Timeout)}
+	c.pending = &pending{number: c.newest, kind: kind, begun: at, expiry: at.Add(c.cfg.Timeout)}
 	c.due = at.Add(c.cfg.Interval)
 	c.do(Trigger{c.newest, kind})
 }
@@ -255,6 +265,9 @@ func (c *Coordinator) completedAppended(at env.Instant, n id.Checkpoint) {
 	w.logged = true
 	c.failures = 0
 	c.retained = append(c.retained, w.ref)
+	if c.pending != nil {
+		c.epoch = c.pending.begun
+	}
 	c.pending = nil
 	c.rest(at)
 	if w.kind == Stop || w.kind == Final {

@@ -51,6 +51,8 @@ func (s *story) fresh(t *testing.T, d *datadriven.TestData) {
 		switch a.Key {
 		case "pause":
 			cfg.Pause, _ = time.ParseDuration(a.Vals[0])
+		case "force":
+			cfg.Force, _ = time.ParseDuration(a.Vals[0])
 		case "tolerated":
 			cfg.Tolerated, _ = strconv.Atoi(a.Vals[0])
 		case "highest":

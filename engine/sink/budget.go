@@ -76,3 +76,15 @@ func (b Budget) AgeOf(open time.Duration) Age {
 	}
 	return AgeFine
 }
+
+// ForceAfter is the age of an epoch at which a checkpoint is to be forced: 70 % of the shortest transaction timeout of the
+// sinks. 0: there are none.
+func ForceAfter(sinks []Spec) time.Duration {
+	var least time.Duration
+	for _, s := range sinks {
+		if least == 0 || s.TransactionTimeout < least {
+			least = s.TransactionTimeout
+		}
+	}
+	return least * 7 / 10
+}

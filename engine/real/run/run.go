@@ -146,6 +146,7 @@ func (r *Running) start(plan *graph.Plan, sinks []sink.Spec, store *fsblob.Direc
 		RestoreFrom: blob.Key(c.Restore), Rewind: c.Rewind, AcceptLoss: c.AcceptLoss, OnEvent: r.event,
 	}
 	if len(sinks) > 0 {
+		cfg.Checkpoint.Force = sink.ForceAfter(sinks)
 		cfg.NewCommitter = func(x jobmanager.CommitterContext) operator.Committer {
 			return sink.NewCommitter(sink.CommitterConfig{
 				Process: x.Process, Loop: x.Loop, Job: x.Job, Generation: x.Generation, Sinks: sink.SpecsOf(x.Plan), AcceptLoss: x.AcceptLoss,
