@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/onefold/onefold/scenarios/jobs"
@@ -124,16 +125,31 @@ func (g *generator) first(ctx context.Context, cl *kgo.Client, topic string) (ui
 	if g.from >= 0 {
 		return uint64(g.from), nil
 	}
-	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, topic)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := endOffsets(ctx, kadm.NewClient(cl), topic)
 	if err != nil {
 		return 0, fmt.Errorf("end of %s: %w", topic, err)
 	}
 	n := uint64(0)
 	ends.Each(func(o kadm.ListedOffset) { n += uint64(o.Offset) })
 	return n, nil
+}
+
+// endOffsets waits for brokers that do not know a topic yet: one that was made a moment ago reaches each at its own time.
+func endOffsets(ctx context.Context, admin *kadm.Client, topic string) (kadm.ListedOffsets, error) {
+	for begin := time.Now(); ; {
+		ends, err := admin.ListEndOffsets(ctx, topic)
+		if err == nil {
+			err = ends.Error()
+		}
+		if err == nil || !kerr.IsRetriable(err) || time.Since(begin) > 10*time.Second {
+			return ends, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 // write produces the records and waits for every answer. A record that got none fails the whole: it may be there or not.
