@@ -13,8 +13,12 @@ import (
 	"github.com/onefold/onefold/scenarios/campaign"
 )
 
-// maxFolders is how many failures of a scenario get a folder of their own; each is run again and shrunk.
-const maxFolders = 5
+// Bounds per scenario. A folder holds a whole trace, some megabytes; shrinking a plan takes dozens of runs, and failures of
+// one cause shrink to the same plan.
+const (
+	maxFolders = 100 // failures that get a folder of their own, each run again for it; the rest have their command
+	maxShrunk  = 5   // of these, those whose plan is shrunk, too
+)
 
 // report turns what a campaign found into its document, and writes the folders of its failures.
 func (a *app) report(s *campaign.Summary, f campaignFlags, options []string) (*reports.Campaign, error) {
@@ -36,7 +40,7 @@ func (a *app) report(s *campaign.Summary, f campaignFlags, options []string) (*r
 		run.Command = as(x.Command)
 		line := run.Failure()
 		if f.out != "" && i < maxFolders {
-			folder, err := a.folder(x, f, options)
+			folder, err := a.folder(x, f, options, i < maxShrunk)
 			if err != nil {
 				return nil, err
 			}
@@ -57,9 +61,9 @@ func as(command string) string {
 	return command
 }
 
-// folder runs a failure again with its trace, makes its plan smaller, and writes all of it down.
-func (a *app) folder(x campaign.Failure, f campaignFlags, options []string) (string, error) {
-	fmt.Fprintf(a.err, "%s seed %d: %v; shrinking its plan\n", x.Plan.Scenario, x.Seed, x.Report.Verdict)
+// folder runs a failure again with its trace, makes its plan smaller if told, and writes all of it down.
+func (a *app) folder(x campaign.Failure, f campaignFlags, options []string, small bool) (string, error) {
+	fmt.Fprintf(a.err, "%s seed %d: %v; writing its folder\n", x.Plan.Scenario, x.Seed, x.Report.Verdict)
 	begin := time.Now()
 	r, err := scenarios.Run(x.Plan, scenarios.Options{KeepTrace: true})
 	if err != nil {
@@ -70,8 +74,10 @@ func (a *app) folder(x campaign.Failure, f campaignFlags, options []string) (str
 	run.Settle = r.Settle
 	run.TraceEntries, run.TraceHash, run.Events = r.Entries, fmt.Sprintf("%016x", r.Hash), r.Events
 	run.Build, run.Command = reports.ThisBuild(options...), as(x.Command)
-	if smaller, err := shrink.Shrink(x.Plan, r.Report.Signature(), signature, shrink.Options{MaxRuns: 60}); err == nil {
-		run.ShrunkPlan = smaller.Plan.String()
+	if small {
+		if smaller, err := shrink.Shrink(x.Plan, r.Report.Signature(), signature, shrink.Options{MaxRuns: 60}); err == nil {
+			run.ShrunkPlan = smaller.Plan.String()
+		}
 	}
 	return reports.WriteFolder(f.out, reports.Folder{
 		Run: run, History: r.World.History,
