@@ -5,68 +5,65 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/onefold/onefold/engine/broker/stage"
 	"github.com/onefold/onefold/engine/kafka"
 )
 
-func producerAndFetcher(t *T) {
-	name := t.topic(3)
-	who := t.writer()
+func producerAndFetcher(t *stage.T) {
+	name := t.Topic(3)
+	who := t.Writer()
 	p := t.NewProducer(kafka.ProducerConfig{Identity: who, BatchBytes: 300, Compression: kafka.Zstd})
 	want := make([][]string, 3)
 	for i := range 100 {
 		v := fmt.Sprint("v", i)
 		err := p.Append(name, int32(i%3), []byte("k"), []byte(v), nil, int64(1_700_000_000_000+i))
-		t.check(err == nil, "append: %v", err)
+		t.Check(err == nil, "append: %v", err)
 		want[i%3] = append(want[i%3], v)
 	}
 	var err error
-	t.do(func(done func()) { p.Flush(func(e error) { err = e; done() }) })
-	t.check(err == nil, "flush: %v", err)
+	t.Do(func(done func()) { p.Flush(func(e error) { err = e; done() }) })
+	t.Check(err == nil, "flush: %v", err)
 	ranges := p.Ranges()
-	t.check(len(ranges) == 3, "ranges %+v", ranges)
-	t.finish(who, true, part(name, 0), part(name, 1), part(name, 2))
+	t.Check(len(ranges) == 3, "ranges %+v", ranges)
+	t.Finish(who, true, stage.Part(name, 0), stage.Part(name, 1), stage.Part(name, 2))
 	for i, r := range ranges {
-		tp := part(name, int32(i))
+		tp := stage.Part(name, int32(i))
 		var got []string
-		for _, line := range t.drain(tp, 0, t.offset(tp, kafka.Latest, kafka.ReadCommitted)) {
+		for _, line := range t.Drain(tp, 0, t.Offset(tp, kafka.Latest, kafka.ReadCommitted)) {
 			got = append(got, line[strings.Index(line, ":")+1:])
 		}
-		t.check(slices.Equal(got, want[i]), "partition %d: %v", i, got)
+		t.Check(slices.Equal(got, want[i]), "partition %d: %v", i, got)
 		sum := kafka.RangeSum{LogAppendTime: r.LogAppendTime}
-		for it := kafka.ReadBatches(t.log(tp)); it.Next(); {
+		for it := kafka.ReadBatches(t.Log(tp)); it.Next(); {
 			for it.Batch.ProducerID == who.ProducerID && it.Batch.ProducerEpoch == who.ProducerEpoch && !it.Batch.Control && it.NextRecord() {
 				sum.Add(&it.Record)
 			}
 		}
-		t.check(sum.CRC == r.CRC && sum.Count == r.Count && r.First == 0 && r.Last == int64(len(want[i])-1), "range %+v, the log says %+v", r, sum)
+		t.Check(sum.CRC == r.CRC && sum.Count == r.Count && r.First == 0 && r.Last == int64(len(want[i])-1), "range %+v, the log says %+v", r, sum)
 	}
 }
 
-func movedLeader(t *T) {
-	tp := part(t.topic(1), 0)
-	who := t.writer()
-	t.write(tp, who, 0, "a")
-	err := t.Backend.(Mover).MoveLeader(tp)
-	t.check(err == nil, "move: %v", err)
-	t.check(t.write(tp, who, 0, "a") == 0, "a repeated batch was appended by the new leader")
-	t.write(tp, who, 1, "b")
-	t.finish(who, true, tp)
-	t.holds(tp, "0:a 1:b 2:COMMIT")
+func movedLeader(t *stage.T) {
+	tp := stage.Part(t.Topic(1), 0)
+	who := t.Writer()
+	t.Write(tp, who, 0, "a")
+	t.MoveLeader(tp)
+	t.Check(t.Write(tp, who, 0, "a") == 0, "a repeated batch was appended by the new leader")
+	t.Write(tp, who, 1, "b")
+	t.Finish(who, true, tp)
+	t.Holds(tp, "0:a 1:b 2:COMMIT")
 }
 
-func movedCoordinator(t *T) {
-	tp := part(t.topic(1), 0)
-	who := t.writer()
-	t.write(tp, who, 0, "a")
-	mover := t.Backend.(Mover)
-	err := mover.MoveCoordinator(who.TransactionalID)
-	t.check(err == nil, "move: %v", err)
-	next := t.finish(who, true, tp)
-	err = mover.MoveCoordinator(who.TransactionalID)
-	t.check(err == nil, "move: %v", err)
-	again, code := t.end(who, true)
-	t.check(code == kafka.OK && again == next, "repeated: %v %+v, first %+v", code, again, next)
-	for _, line := range t.lines(t.log(tp)) { // a new coordinator may write the marker again
-		t.check(line == "0:a" || strings.HasSuffix(line, ":COMMIT"), "log: %s", t.dump(tp))
+func movedCoordinator(t *stage.T) {
+	tp := stage.Part(t.Topic(1), 0)
+	who := t.Writer()
+	t.Write(tp, who, 0, "a")
+	t.MoveCoordinator(who.TransactionalID)
+	next := t.Finish(who, true, tp)
+	t.MoveCoordinator(who.TransactionalID)
+	again, code := t.End(who, true)
+	t.Check(code == kafka.OK && again == next, "repeated: %v %+v, first %+v", code, again, next)
+	for _, line := range t.Lines(t.Log(tp)) { // a new coordinator may write the marker again
+		t.Check(line == "0:a" || strings.HasSuffix(line, ":COMMIT"), "log: %s", t.Dump(tp))
 	}
 }
