@@ -62,6 +62,7 @@ const (
 	FencedInstanceID            Code = 82
 	InvalidRecord               Code = 87
 	UnstableOffsetCommit        Code = 88
+	ThrottlingQuotaExceeded     Code = 89
 	ProducerFenced              Code = 90
 	UnknownTopicID              Code = 100
 	InconsistentTopicID         Code = 103
@@ -153,6 +154,7 @@ var codes = []codeInfo{
 	{FencedInstanceID, "FENCED_INSTANCE_ID", Abort},
 	{InvalidRecord, "INVALID_RECORD", Refused},
 	{UnstableOffsetCommit, "UNSTABLE_OFFSET_COMMIT", Retry},
+	{ThrottlingQuotaExceeded, "THROTTLING_QUOTA_EXCEEDED", Retry},
 	{ProducerFenced, "PRODUCER_FENCED", Fenced},
 	{UnknownTopicID, "UNKNOWN_TOPIC_ID", RefreshLeader},
 	{InconsistentTopicID, "INCONSISTENT_TOPIC_ID", RefreshLeader},
@@ -199,3 +201,14 @@ func (c Code) Err() error {
 
 // Error makes a Code an error.
 func (c Code) Error() string { return c.String() }
+
+// Codes are the codes that this package has names for, success left out, ascending.
+func Codes() []Code {
+	var all []Code
+	for _, i := range codes {
+		if i.code != OK {
+			all = append(all, i.code)
+		}
+	}
+	return all
+}

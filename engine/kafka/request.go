@@ -119,12 +119,17 @@ func (c *Client) after(what string, try int, fn func()) env.Timer {
 	})
 }
 
-// repeat runs attempt until it stops asking for another one, or fails after limit with the last reason.
+// repeat runs attempt until it stops asking for another one, or fails after limit with the last reason. A code that no
+// repetition helps, as of missing rights, fails at once.
 func (c *Client) repeat(what string, limit time.Duration, attempt func(again func(error)), failed func(error)) {
 	deadline := c.cfg.Process.Now().Add(limit)
 	try := 0
 	var again func(error)
 	again = func(err error) {
+		if hopeless(err) {
+			failed(fmt.Errorf("%s: %w", what, err))
+			return
+		}
 		if c.cfg.Process.Now() >= deadline {
 			failed(fmt.Errorf("%s: given up after %s: %w", what, limit, err))
 			return
@@ -133,6 +138,13 @@ func (c *Client) repeat(what string, limit time.Duration, attempt func(again fun
 		try++
 	}
 	attempt(again)
+}
+
+// hopeless reports whether a broker has refused for a reason that stays. UNKNOWN_SERVER_ERROR may pass, and to
+// UNSUPPORTED_VERSION another version is the answer.
+func hopeless(err error) bool {
+	var code Code
+	return errors.As(err, &code) && code.Class() == Refused && code != UnknownServerError && code != UnsupportedVersion
 }
 
 // notSent makes an error that says that nothing was sent.
