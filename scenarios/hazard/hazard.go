@@ -1,0 +1,108 @@
+// Package hazard is the catalogue of what can go wrong between an exactly-once engine and Kafka: H1 to H45, each found in
+// Kafka's source or seen on a real broker.
+//
+// A hazard is a value. It says where it shows (releases and transaction versions), and has
+//
+//   - a script that shows it, played on any cluster through package stage: on the simulated one under every profile, where
+//     the answer must be exactly what Where says, and on real brokers where that is feasible;
+//   - a cure, where no release closes it: what a client does so that it does not matter, shown by a script, too;
+//   - plans that put the real engine in its way, each with the verdict that is expected and with evidence that the
+//     condition came about: a plan that strikes nothing proves nothing;
+//   - the known-bad engine that falls for it, where there is one.
+//
+// All lists them, Table prints them, and `simrun hazards` runs them.
+package hazard
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/scenarios"
+)
+
+// Hazard is one entry of the catalogue.
+type Hazard struct {
+	Number int
+	Title  string
+	// Story is the condition and what is observed, in a sentence or two.
+	Story string
+	// Where it shows. Elsewhere its script finds that it is gone.
+	Where Places
+	// ClosedBy says what closes it: a release, a protocol, or what a client must do.
+	ClosedBy string
+	Needs    Needs
+	// Show is the script. seen: the hazard showed; what: by what it was seen, or what stood in its way. It fails (T.Fail)
+	// when it cannot be set up.
+	Show func(t *Scene) (seen bool, what string)
+	// Cure shows what makes the hazard harmless, and says how it was seen. It fails when it does not. Required where the
+	// hazard shows under every profile.
+	Cure func(t *Scene) (what string)
+	// Engine is how the real engine is put in its way.
+	Engine []Trial
+	// Control is the known-bad engine of scenarios/controls that falls for it; empty: none, and NoControl says why.
+	Control, NoControl string
+	// Real says whether the script is also played on real brokers.
+	Real Real
+}
+
+// Needs is what the script asks of a cluster beyond one broker.
+type Needs struct {
+	// Brokers is how many there must be; 0 is 1. A simulated cluster always has three.
+	Brokers int
+	// Settings of the brokers, as Kafka names them.
+	Settings []Setting
+	// MaxEpoch is the epoch at which a producer id is used up, in the simulator; 0 is Kafka's 32767.
+	MaxEpoch int16
+	// Simulated: only the simulator can bring it about, and why.
+	Simulated string
+}
+
+// Setting is one line of a broker's configuration.
+type Setting struct{ Key, Value string }
+
+// Trial is one plan under which the real engine meets a hazard.
+type Trial struct {
+	// Plan is its file below scenarios/testdata, without .plan.
+	Plan string
+	// Profiles under which it is run; empty: the one of the plan.
+	Profiles []string
+	// Verdict that is expected.
+	Verdict checker.Verdict
+	// Evidence that the condition came about; all of it is required.
+	Evidence []Evidence
+}
+
+// Evidence is something that must have happened in a run.
+type Evidence struct {
+	What string
+	// Watch is called with the world before it runs, and returns what tells afterwards whether it happened.
+	Watch func(w *scenarios.World) func(r *scenarios.Result) bool
+}
+
+// Real says what is known of a hazard on real brokers.
+type Real struct {
+	Feasible bool
+	// Why not, or what it takes.
+	Note string
+}
+
+// All are all hazards, by number.
+func All() []Hazard {
+	all := slices.Concat(late, identity, verdict)
+	slices.SortFunc(all, func(a, b Hazard) int { return a.Number - b.Number }) // keys differ: a test holds numbers unique
+	return all
+}
+
+// Find is the hazard of a number.
+func Find(number int) (Hazard, bool) {
+	for _, h := range All() {
+		if h.Number == number {
+			return h, true
+		}
+	}
+	return Hazard{}, false
+}
+
+// Name is the hazard's number as it is written: H3.
+func (h Hazard) Name() string { return "H" + strconv.Itoa(h.Number) }

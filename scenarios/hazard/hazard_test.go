@@ -1,0 +1,46 @@
+package hazard
+
+import (
+	"strings"
+	"testing"
+)
+
+// A hazard shows exactly where the catalogue says, on the simulated broker under every profile. If this fails, the model
+// is kinder than Kafka, or the catalogue is wrong.
+func TestShowsWhereItSays(t *testing.T) {
+	for _, h := range All() {
+		t.Run(h.Name(), func(t *testing.T) {
+			for _, p := range Profiles() {
+				s, err := Show(h, p)
+				switch {
+				case err != nil:
+					t.Errorf("%v\n%s", err, strings.Join(s.Account, "\n"))
+				case !h.AsExpected(s):
+					t.Errorf("%s: seen %v: %s\n%s", p, s.Seen, s.What, strings.Join(s.Account, "\n"))
+				case s.What == "":
+					t.Errorf("%s: it does not say what it saw", p)
+				}
+			}
+		})
+	}
+}
+
+// A hazard that shows everywhere has a cure, and it works under every profile.
+func TestCures(t *testing.T) {
+	for _, h := range All() {
+		t.Run(h.Name(), func(t *testing.T) {
+			_, gone := h.Where.In()
+			if h.Cure == nil {
+				if len(gone) == 0 {
+					t.Error("it shows everywhere and has no cure")
+				}
+				return
+			}
+			for _, p := range Profiles() {
+				if s, err := Cure(h, p); err != nil || s.What == "" {
+					t.Errorf("%q %v\n%s", s.What, err, strings.Join(s.Account, "\n"))
+				}
+			}
+		})
+	}
+}
