@@ -11,6 +11,9 @@ import (
 //go:embed testdata/*.plan
 var corpus embed.FS
 
+//go:embed testdata/hazards/*.plan
+var hazards embed.FS
+
 // CorpusPlan is a plan that is kept: a situation that every campaign meets first.
 type CorpusPlan struct {
 	Name string // of its file, without .plan
@@ -21,22 +24,32 @@ type CorpusPlan struct {
 func (c CorpusPlan) Shows() string { return strings.Join(c.Plan.Comment, " ") }
 
 // Corpus lists the kept plans by name. It panics at a plan that does not parse: they are part of the program.
-func Corpus() []CorpusPlan {
-	files, err := corpus.ReadDir("testdata")
+func Corpus() []CorpusPlan { return kept(corpus, "testdata") }
+
+// HazardPlans lists the plans that put the engine in the way of a hazard, by name: hazards/H06-loss. Package hazard says
+// under which profiles they are run, and what must have come about. It panics as Corpus does.
+func HazardPlans() []CorpusPlan { return kept(hazards, "testdata/hazards") }
+
+func kept(in embed.FS, dir string) []CorpusPlan {
+	files, err := in.ReadDir(dir)
 	if err != nil {
 		panic(err)
 	}
 	var out []CorpusPlan
 	for _, f := range files {
-		text, err := corpus.ReadFile("testdata/" + f.Name())
+		if f.IsDir() {
+			continue
+		}
+		text, err := in.ReadFile(dir + "/" + f.Name())
 		if err != nil {
 			panic(err)
 		}
 		p, err := faults.Parse(string(text))
 		if err != nil {
-			panic(fmt.Sprintf("testdata/%s:%v", f.Name(), err))
+			panic(fmt.Sprintf("%s/%s:%v", dir, f.Name(), err))
 		}
-		out = append(out, CorpusPlan{Name: strings.TrimSuffix(f.Name(), ".plan"), Plan: p})
+		name := strings.TrimPrefix(dir+"/"+strings.TrimSuffix(f.Name(), ".plan"), "testdata/")
+		out = append(out, CorpusPlan{Name: name, Plan: p})
 	}
 	return out
 }

@@ -23,6 +23,8 @@ func isNotFound(err error) bool { return errors.Is(err, blob.ErrNotFound) }
 type Options struct {
 	Fast      bool // without expensive checks
 	KeepTrace bool
+	// Watch is called with the world before it runs, by those who want to look while it does.
+	Watch func(*World)
 
 	past bool // the run is another one's past: see World.past
 }
@@ -109,6 +111,9 @@ func Run(p faults.Plan, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer w.Sim.Close()
+	if o.Watch != nil {
+		o.Watch(w)
+	}
 	w.run()
 	return w.judge(), nil
 }

@@ -86,12 +86,13 @@ Exit codes: 0 clean, 1 a verdict against, 2 usage or environment.`,
   simrun campaign payments --seeds 1000         a thousand
   simrun campaign payments --engine commit-early     a known-bad engine: what it looks like when one is caught
   simrun repro scenarios/testdata/dropped-marker-k44.plan     a plan again
-  simrun controls                               the known-bad engines, each of which must be caught`,
+  simrun controls                               the known-bad engines, each of which must be caught
+  simrun hazards                                what can go wrong with Kafka, release by release`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON document to stdout; progress goes to stderr")
-	root.AddCommand(a.list(), a.runOne(), a.campaign(), a.repro(), a.shrink(), a.controls(), a.determinism(), a.check())
+	root.AddCommand(a.list(), a.runOne(), a.campaign(), a.repro(), a.shrink(), a.controls(), a.determinism(), a.check(), a.hazards())
 	return root
 }
 

@@ -89,7 +89,7 @@ type Real struct {
 
 // All are all hazards, by number.
 func All() []Hazard {
-	all := slices.Concat(late, identity, verdict)
+	all := slices.Concat(late, identity, verdict, endMarker, expiry)
 	slices.SortFunc(all, func(a, b Hazard) int { return a.Number - b.Number }) // keys differ: a test holds numbers unique
 	return all
 }

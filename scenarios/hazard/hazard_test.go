@@ -44,3 +44,19 @@ func TestCures(t *testing.T) {
 		})
 	}
 }
+
+// The engine meets each hazard and ends as the catalogue says, and what it had to meet came about.
+func TestEngineMeetsHazards(t *testing.T) {
+	for _, h := range All() {
+		t.Run(h.Name(), func(t *testing.T) {
+			t.Parallel()
+			for _, trial := range h.Engine {
+				for _, p := range trial.profiles() {
+					if o, err := trial.Try(p); err != nil || !o.Right() {
+						t.Errorf("%v %v\n%s", o, err, o.Command)
+					}
+				}
+			}
+		})
+	}
+}

@@ -4,9 +4,19 @@ import (
 	"slices"
 	"time"
 
+	"github.com/onefold/onefold/checker"
 	"github.com/onefold/onefold/engine/broker/stage"
 	"github.com/onefold/onefold/engine/kafka"
+	"github.com/onefold/onefold/sim/simbroker"
 )
+
+// refused: a job is refused on brokers that do not verify transactions, before it writes anything.
+var refused = Trial{
+	Plan: "refused-k35", Profiles: []string{"k35"}, Verdict: checker.Refused,
+	Evidence: []Evidence{happened("no transaction was begun", func(h []simbroker.TxnEvent) bool {
+		return !slices.ContainsFunc(h, func(e simbroker.TxnEvent) bool { return e.State == simbroker.Ongoing })
+	})},
+}
 
 // late are the hazards of requests that arrive when their sender does not expect them any more.
 var late = []Hazard{
@@ -16,8 +26,15 @@ var late = []Hazard{
 		Where:    belowTV2,
 		ClosedBy: "TV2: every transaction has an epoch; below, an id is initialised between two uses",
 		Show:     lateProduceJoins,
-		Control:  "ids-reused",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{
+				Plan: "hazards/H01-late-produce", Profiles: []string{"k39", "k41-tv1", "k44-tv1", "k44-tv0", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, lateAnswer("Produce", kafka.InvalidProducerEpoch)},
+			},
+			refused,
+		},
+		Control: "ids-reused",
+		Real:    Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 2, Title: "late produce hangs for ever",
@@ -25,15 +42,23 @@ var late = []Hazard{
 		Where:     Places{{To: "k35"}},
 		ClosedBy:  "3.6: the leader asks the coordinator before the first record of a transaction",
 		Show:      lateProduceHangs,
+		Engine:    []Trial{refused},
 		NoControl: "the engine is refused on brokers that do not ask",
 		Real:      Real{Feasible: true, Note: "one broker of 3.5"},
 	},
 	{
 		Number: 3, Title: "late EndTxn ends another transaction",
-		Story:     "An EndTxn is repeated after a lost answer, the next transaction of the same epoch is open, and the first copy arrives: it commits half of that.",
-		Where:     belowTV2,
-		ClosedBy:  "TV2 answers 90; below, an id is initialised between two uses (KAFKA-17754)",
-		Show:      lateEndEndsAnother,
+		Story:    "An EndTxn is repeated after a lost answer, the next transaction of the same epoch is open, and the first copy arrives: it commits half of that.",
+		Where:    belowTV2,
+		ClosedBy: "TV2 answers 90; below, an id is initialised between two uses (KAFKA-17754)",
+		Show:     lateEndEndsAnother,
+		Engine: []Trial{
+			{
+				Plan: "hazards/H03-late-end", Profiles: []string{"k39", "k41-tv1", "k44-tv1", "k44-tv0", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, lateAnswer("EndTxn", kafka.ProducerFenced)},
+			},
+			refused,
+		},
 		NoControl: "an engine that does not initialise between uses begins each at sequence 0, and loses records without any fault",
 		Real:      Real{Feasible: true, Note: "one broker"},
 	},

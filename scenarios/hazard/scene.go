@@ -133,3 +133,30 @@ func (t *Scene) EndOnce(who kafka.Identity, commit bool) (next kafka.Identity, c
 	t.Check(err == nil, "end: %v", err)
 	return next, code
 }
+
+// EndThrough is End for a transaction that may stay in the middle of its end: what ends it is answered, and only 51 before
+// any answer of 0 is repeated.
+func (t *Scene) EndThrough(who kafka.Identity, commit bool) (next kafka.Identity, code kafka.Code) {
+	t.Wait("an answer to the end", func() bool {
+		next, code = t.EndOnce(who, commit)
+		return !stage.Passing(code)
+	})
+	return next, code
+}
+
+// TopicOfOne makes a topic whose partitions have one replica each.
+func (t *Scene) TopicOfOne(partitions int32) string {
+	name := t.Name("topic")
+	code := t.Settle("create topic", func(done func(kafka.Code, error)) {
+		t.CreateTopics([]kafka.NewTopic{{Name: name, Partitions: partitions, Replication: 1}}, func(codes []kafka.Code, err error) {
+			if err != nil {
+				done(kafka.OK, err)
+				return
+			}
+			done(codes[0], nil)
+		})
+	})
+	t.Check(code == kafka.OK || code == kafka.TopicAlreadyExists, "create topic: %v", code)
+	t.Visible(name, partitions)
+	return name
+}

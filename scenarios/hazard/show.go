@@ -56,7 +56,7 @@ func simulate(h Hazard, profile string, play func(stage.Backend, Hazard) (Sight,
 	if err != nil {
 		return Sight{Profile: profile}, fmt.Errorf("H%d: %w", h.Number, err)
 	}
-	defer b.w.Close()
+	defer b.Close()
 	s, err := play(b, h)
 	s.Profile = profile
 	return s, err

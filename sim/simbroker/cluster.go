@@ -33,6 +33,7 @@ type Cluster struct {
 	ports   int       // made so far
 	scratch []byte    // of appends without a network
 	clients []*client // of loops that were alive when last looked at
+	late    []LateAnswer
 }
 
 // New puts a cluster on a world, where fault plans find it, and starts its brokers. World.BrokerPort is left to the caller.

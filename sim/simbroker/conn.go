@@ -79,10 +79,12 @@ func (s *serverConn) reply(resp kmsg.Response) {
 		s.b.loop.After(d, func() { s.reply(late) })
 		return
 	}
-	lose := s.at.loseReply
+	lose, req := s.at.loseReply, s.at.req
 	s.at, s.busy = asked{}, false
 	switch {
-	case s.link == nil || s.closed:
+	case s.link == nil:
+		s.b.c.noteLate(req, resp)
+	case s.closed:
 	case lose || resp == nil:
 		s.OnLinkClose(s.link, sim.ErrReset)
 		s.link.Break(sim.ErrReset)
