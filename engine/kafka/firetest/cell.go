@@ -73,6 +73,7 @@ type cell struct {
 	i       *injector
 	code    kafka.Code
 	err     error
+	took    time.Duration
 }
 
 func (c *cell) run() (Outcome, error) {
@@ -112,6 +113,8 @@ func (c *cell) run() (Outcome, error) {
 // ask calls once; false if that does not end.
 func (c *cell) ask(client *kafka.Client) bool {
 	over, ended := false, false
+	began := c.t.Process.Now()
+	defer func() { c.took = c.t.Process.Now().Sub(began) }()
 	c.t.Do(func(done func()) {
 		timer := c.t.Loop.After(c.pace.Hang, func() {
 			if !over {
@@ -145,7 +148,7 @@ func (c *cell) outcome(tries int) Outcome {
 		return "told 13"
 	case c.err == nil:
 		return Outcome(fmt.Sprintf("told another code: %v", c.code))
-	case c.call.Lasts && tries == 1 && c.named():
+	case c.call.Lasts && tries == 1 && c.took < min(c.pace.Read, c.pace.Delivery) && c.named():
 		return Fails
 	case c.call.Lasts && c.named():
 		return GivesUp

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/onefold/onefold/engine/broker/stage"
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/kafka"
 	"github.com/onefold/onefold/engine/kafka/firetest"
@@ -60,49 +61,27 @@ func (e embedded) MoveCoordinator(string) error {
 
 // Real time: pauses are short. An answer is waited for long where it comes, and not where it does not.
 var (
-	kfakePace   = firetest.Pace{Request: 10 * time.Second, Read: 10 * time.Second, Delivery: 10 * time.Second, BackoffMin: time.Millisecond, BackoffMax: 4 * time.Millisecond, Hang: 30 * time.Second}
-	silentPace  = firetest.Pace{Request: 100 * time.Millisecond, Read: 10 * time.Second, Delivery: 10 * time.Second, BackoffMin: time.Millisecond, BackoffMax: 4 * time.Millisecond, Hang: 30 * time.Second}
-	lastingPace = firetest.Pace{Request: 10 * time.Second, Read: 50 * time.Millisecond, Delivery: 50 * time.Millisecond, BackoffMin: time.Millisecond, BackoffMax: 4 * time.Millisecond, Hang: 300 * time.Millisecond}
+	kfakePace   = firetest.Pace{Request: 20 * time.Second, Read: 20 * time.Second, Delivery: 20 * time.Second, BackoffMin: time.Millisecond, BackoffMax: 4 * time.Millisecond, Hang: time.Minute}
+	silentPace  = firetest.Pace{Request: time.Second, Read: 20 * time.Second, Delivery: 20 * time.Second, BackoffMin: time.Millisecond, BackoffMax: 4 * time.Millisecond, Hang: time.Minute}
+	lastingPace = firetest.Pace{Request: 20 * time.Second, Read: time.Second, Delivery: time.Second, BackoffMin: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond, Hang: 1500 * time.Millisecond}
 )
 
-// The same cells over real connections, with the answers from kfake's hooks. That a fault which stays is given up on is asked
-// of a few codes here, since it takes real time, and of all on the simulated broker.
+// The same cells over real connections, with the answers from kfake's hooks.
 func TestMatrixOnKfake(t *testing.T) {
-	staying := []firetest.Fault{
-		{Mode: firetest.Answered, Code: kafka.RequestTimedOut}, {Mode: firetest.Answered, Code: kafka.NotLeaderOrFollower},
-		{Mode: firetest.Answered, Code: kafka.TopicAuthorization}, {Mode: firetest.Lost},
-	}
-	var loud, silent []firetest.Fault
+	t.Parallel()
+	var faults []firetest.Fault
 	for _, f := range firetest.Faults() {
-		if f.Mode == firetest.Silent {
-			silent = append(silent, f)
-		} else {
-			loud = append(loud, f)
+		if f.Mode != firetest.Silent {
+			faults = append(faults, f)
 		}
 	}
-	var ran atomic.Int64
-	var wait sync.WaitGroup
+	var m matrixRun
 	next := make(chan int)
 	for range 6 {
 		b := newEmbedded(t)
-		wait.Go(func() {
+		m.wait.Go(func() {
 			for i := range next {
-				call := firetest.Calls[i]
-				check := func(number int, pace firetest.Pace, faults []firetest.Fault, lasting bool) {
-					cells, err := firetest.Run(b, 3*i+number, call, pace, faults, lasting)
-					if err != nil {
-						t.Errorf("%s: %v", call.Name, err)
-					}
-					ran.Add(int64(len(cells)))
-					for _, err := range firetest.Check(cells, lasting) {
-						t.Errorf("lasting %v: %v", lasting, err)
-					}
-				}
-				check(0, kfakePace, loud, false)
-				check(1, silentPace, silent, false)
-				if call.Lasts {
-					check(2, lastingPace, staying, true)
-				}
+				m.check(t, b, i, firetest.Calls[i], kfakePace, faults, false)
 			}
 		})
 	}
@@ -110,8 +89,52 @@ func TestMatrixOnKfake(t *testing.T) {
 		next <- i
 	}
 	close(next)
-	wait.Wait()
-	if t.Logf("%d cells", ran.Load()); ran.Load() < 1700 {
-		t.Errorf("only %d cells ran", ran.Load())
+	m.wait.Wait()
+	if t.Logf("%d cells", m.ran.Load()); m.ran.Load() < 1700 {
+		t.Errorf("only %d cells ran", m.ran.Load())
+	}
+}
+
+// Silence, and faults that stay, cost real time: all at once. The simulated broker is asked every code that stays.
+func TestMatrixOfWaitsOnKfake(t *testing.T) {
+	t.Parallel()
+	silence := []firetest.Fault{{Mode: firetest.Silent}}
+	staying := []firetest.Fault{
+		{Mode: firetest.Answered, Code: kafka.RequestTimedOut}, {Mode: firetest.Answered, Code: kafka.NotLeaderOrFollower}, {Mode: firetest.Lost},
+	}
+	cluster := kafkatest.Embedded(t)
+	var m matrixRun
+	for i, call := range firetest.Calls {
+		m.wait.Go(func() {
+			b, err := realstage.New("kfake", cluster.ListenAddrs())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer b.Close()
+			m.check(t, b, 2*i, call, silentPace, silence, false)
+			if call.Lasts {
+				m.check(t, b, 2*i+1, call, lastingPace, staying, true)
+			}
+		})
+	}
+	m.wait.Wait()
+	t.Logf("%d cells", m.ran.Load())
+}
+
+// matrixRun is cells that run side by side.
+type matrixRun struct {
+	wait sync.WaitGroup
+	ran  atomic.Int64
+}
+
+func (m *matrixRun) check(t *testing.T, b stage.Backend, number int, call firetest.Call, pace firetest.Pace, faults []firetest.Fault, lasting bool) {
+	cells, err := firetest.Run(b, number, call, pace, faults, lasting)
+	if err != nil {
+		t.Errorf("%s: %v", call.Name, err)
+	}
+	m.ran.Add(int64(len(cells)))
+	for _, err := range firetest.Check(cells, lasting) {
+		t.Errorf("lasting %v: %v", lasting, err)
 	}
 }
