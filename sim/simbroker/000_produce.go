@@ -113,7 +113,7 @@ func (x *production) take(t *kmsg.ProduceRequestTopic, q *kmsg.ProduceRequestTop
 	if code != ok {
 		return code
 	}
-	if h.txn() && b.c.profile.Verify && !p.log.isOpen(h.producerID, h.epoch) {
+	if h.txn() && b.profile.Verify && !p.log.isOpen(h.producerID, h.epoch) {
 		return x.putAside(p, h, q.Records, r)
 	}
 	return x.append(p, h, q.Records, 0, r)
@@ -127,7 +127,7 @@ func (t *topic) maxBytes() int {
 }
 
 func (x *production) putAside(p *partition, h header, data []byte, r *kmsg.ProduceResponseTopicPartition) int16 {
-	if s := p.log.producer(h.producerID); x.b.c.profile.EpochBefore48 && s != nil && s.epoch > h.epoch {
+	if s := p.log.producer(h.producerID); x.b.profile.EpochBefore48 && s != nil && s.epoch > h.epoch {
 		return invalidProducerEpoch
 	}
 	version := int8(0)
@@ -143,7 +143,7 @@ func (x *production) putAside(p *partition, h header, data []byte, r *kmsg.Produ
 func (x *production) append(p *partition, h header, data []byte, guard uint64, r *kmsg.ProduceResponseTopicPartition) int16 {
 	l := p.log
 	if h.producerID >= 0 {
-		known, code := l.checkProducer(&h, guard, &x.b.c.profile)
+		known, code := l.checkProducer(&h, guard, &x.b.profile)
 		if code != ok {
 			return code
 		}
@@ -185,7 +185,7 @@ func (x *production) ask() {
 func (x *production) settle(a *askedPartition, code int16, missing bool) int16 {
 	v := x.req.Version
 	switch {
-	case code == ok && missing && v >= 11 && x.b.c.profile.AbortableErr:
+	case code == ok && missing && v >= 11 && x.b.profile.AbortableErr:
 		return transactionAbortable
 	case code == ok && missing:
 		return invalidTxnState

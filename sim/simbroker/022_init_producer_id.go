@@ -56,7 +56,7 @@ func (s *shard) initialise(b *Broker, in initialisation, answer func(code int16,
 		e = s.create(in.id)
 	}
 	m, expected := &e.mem, in.pid >= 0
-	exhausted := s.c.profile.MaxEpoch - 1
+	exhausted := s.maxEpoch() - 1
 	switch {
 	case e.pending:
 		refuse(concurrentTransactions)
@@ -90,7 +90,7 @@ func (s *shard) create(transactionalID string) *txnEntry {
 func (s *shard) renew(b *Broker, e *txnEntry, in initialisation, answer func(code int16, pid int64, epoch int16)) {
 	next, expected := e.mem, in.pid >= 0
 	switch {
-	case next.epoch >= s.c.profile.MaxEpoch-1 && (!expected || in.epoch == next.epoch):
+	case next.epoch >= s.maxEpoch()-1 && (!expected || in.epoch == next.epoch):
 		next.prevPID, next.pid = next.pid, s.c.newPID()
 		next.lastEpoch = -1
 		if expected {
@@ -107,7 +107,7 @@ func (s *shard) renew(b *Broker, e *txnEntry, in initialisation, answer func(cod
 		return
 	}
 	next.state, next.parts, next.startMs, next.timeoutMs = Empty, nil, -1, in.timeoutMs
-	next.version, next.nextPID = int8(s.c.profile.TransactionVersion), -1
+	next.version, next.nextPID = int8(s.broker().level()), -1
 	s.write(e, next, func(code int16) {
 		if code != ok {
 			answer(code, -1, -1)

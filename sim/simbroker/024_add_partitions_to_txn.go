@@ -151,7 +151,7 @@ func (s *shard) add(b *Broker, a addition, answer func(code int16)) {
 	} else {
 		next.state, next.parts, next.startMs = Ongoing, fresh, b.wallMs()
 	}
-	if a.version >= 2 && s.c.profile.TransactionVersion == 0 {
+	if a.version >= 2 && b.level() == 0 {
 		e.wedge()
 		answer(unsupportedVersion)
 		return
@@ -162,7 +162,7 @@ func (s *shard) add(b *Broker, a addition, answer func(code int16)) {
 
 // mayAdd is the order of checks, which changed with 4.0.
 func (s *shard) mayAdd(e *txnEntry, a *addition) int16 {
-	pendFirst := s.c.profile.AddPendFirst
+	pendFirst := s.broker().profile.AddPendFirst
 	switch {
 	case e == nil:
 		return invalidProducerID

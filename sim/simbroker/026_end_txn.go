@@ -26,7 +26,7 @@ func (b *Broker) endTxn(kreq kmsg.Request, reply func(kmsg.Response)) {
 		answer(invalidProducerID)
 	case req.Version < 5:
 		s.endOld(e, req, answer)
-	case b.c.profile.TransactionVersion == 0:
+	case b.level() == 0:
 		e.wedge()
 		answer(unsupportedVersion)
 	default:
@@ -62,7 +62,7 @@ func (s *shard) endNew(e *txnEntry, req *kmsg.EndTxnRequest, resp *kmsg.EndTxnRe
 		return
 	}
 	m, pid, epoch := &e.mem, req.ProducerID, req.ProducerEpoch
-	rotated := m.prevPID == pid && epoch == s.c.profile.MaxEpoch-1 && m.epoch == 0
+	rotated := m.prevPID == pid && epoch == s.maxEpoch()-1 && m.epoch == 0
 	repeat := m.epoch == epoch+1 || rotated
 	current := m.epoch == epoch
 	same := req.Commit == (m.state == CompleteCommit || m.state == PrepareCommit)

@@ -13,7 +13,7 @@ func (b *Broker) txnOffsetCommit(kreq kmsg.Request, reply func(kmsg.Response)) {
 	o := b.c.groupPartition(req.Group).group
 	h := header{attributes: attrTxn, producerID: req.ProducerID, epoch: req.ProducerEpoch, sequence: -1}
 	refuse := func(code int16) {
-		if b.c.profile.ForgetsPending && code == invalidProducerEpoch {
+		if b.profile.ForgetsPending && code == invalidProducerEpoch {
 			o.forgetPending(req)
 		}
 		txnOffsetAll(resp, req, code)
@@ -32,13 +32,13 @@ func (b *Broker) txnOffsetCommit(kreq kmsg.Request, reply func(kmsg.Response)) {
 	switch code := o.get(b, req.Group); {
 	case code != ok:
 		refuse(code)
-	case !b.c.profile.VerifyOffsets || o.p.log.isOpen(h.producerID, h.epoch):
+	case !b.profile.VerifyOffsets || o.p.log.isOpen(h.producerID, h.epoch):
 		commit()
 	default:
 		b.askCoordinator(&ask{
 			id: req.TransactionalID, pid: h.producerID, epoch: h.epoch, parts: []*partition{o.p}, add: req.Version >= 5,
 			done: func(code int16, missing []bool) {
-				if code = offsetVerdict(code, missing, req.Version, &b.c.profile); code != ok {
+				if code = offsetVerdict(code, missing, req.Version, &b.profile); code != ok {
 					refuse(code)
 					return
 				}

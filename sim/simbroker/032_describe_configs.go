@@ -11,12 +11,13 @@ func init() { handlers[32] = (*Broker).describeConfigs }
 type setting struct{ name, value string }
 
 // settings are the configurations of the cluster that an audit asks for.
-func (c *Cluster) settings() []setting {
+func (b *Broker) settings() []setting {
+	c := b.c
 	ms := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return []setting{
 		{"transaction.max.timeout.ms", ms(c.cfg.MaxTxnTimeout.Milliseconds())},
 		{"transaction.abort.timed.out.transaction.cleanup.interval.ms", ms(c.cfg.ScanInterval.Milliseconds())},
-		{"transaction.partition.verification.enable", strconv.FormatBool(c.profile.Verify)},
+		{"transaction.partition.verification.enable", strconv.FormatBool(b.profile.Verify)},
 		{"transaction.two.phase.commit.enable", "false"},
 		{"transactional.id.expiration.ms", ms(c.idExpirationMs())},
 		{"offsets.retention.minutes", "10080"},
@@ -77,7 +78,7 @@ func (b *Broker) describeConfigs(kreq kmsg.Request, reply func(kmsg.Response)) {
 		switch t := b.c.byName[q.ResourceName]; {
 		case q.ResourceType == kmsg.ConfigResourceTypeBroker &&
 			(q.ResourceName == "" || q.ResourceName == strconv.Itoa(int(b.id))):
-			all = b.c.settings()
+			all = b.settings()
 		case q.ResourceType == kmsg.ConfigResourceTypeTopic && t != nil && b.seesTopic(t):
 			all = t.settings()
 		case q.ResourceType == kmsg.ConfigResourceTypeTopic:

@@ -91,9 +91,9 @@ func (b *Broker) sendAsks(to int32) {
 // asked takes an answer. "Concurrent" to an add is tried again here for a while before the client hears of it.
 func (b *Broker) asked(a *ask, code int16) {
 	now, pause := b.c.w.Now(), 20*time.Millisecond
-	if code == concurrentTransactions && a.add && b.c.profile.ServerRetry > 0 {
+	if code == concurrentTransactions && a.add && b.profile.ServerRetry > 0 {
 		if !a.retrying {
-			a.retrying, a.deadline = true, now.Add(b.c.profile.ServerRetry)
+			a.retrying, a.deadline = true, now.Add(b.profile.ServerRetry)
 		}
 		if now.Add(pause) <= a.deadline {
 			b.loop.After(pause, func() { b.askCoordinator(a) })

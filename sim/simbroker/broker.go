@@ -21,6 +21,10 @@ type Broker struct {
 	node *sim.Node
 	led  bool // the controller lets it lead partitions
 
+	profile Profile // its release
+	next    Profile // the one that it starts with the next time
+	knows   int16   // the level of transaction.version that it has heard of
+
 	pausedAt env.Instant // since when it is seen to be held; 0: it is not
 
 	p     *proc.Process
@@ -30,7 +34,7 @@ type Broker struct {
 }
 
 func newBroker(c *Cluster, n int32) *Broker {
-	b := &Broker{c: c, id: n, led: true}
+	b := &Broker{c: c, id: n, led: true, next: c.cfg.Profile}
 	b.node = c.w.NewNode(c.cfg.Prefix+strconv.Itoa(int(n)), b.boot)
 	return b
 }
@@ -38,6 +42,7 @@ func newBroker(c *Cluster, n int32) *Broker {
 // boot is the start of the process.
 func (b *Broker) boot(p *proc.Process) {
 	b.p = p
+	b.profile, b.knows = b.next, b.c.level
 	b.loop = p.NewLoop("kafka").(*sim.Loop)
 	b.peers = make([]*peer, len(b.c.brokers))
 	b.adds = make([]addQueue, len(b.c.brokers))

@@ -16,9 +16,8 @@ type TopicPartition = id.TopicPartition
 
 // Cluster is the brokers of a world and what their controller knows.
 type Cluster struct {
-	w       *sim.World
-	cfg     Config
-	profile Profile
+	w   *sim.World
+	cfg Config
 
 	brokers []*Broker
 	topics  []*topic // in order of creation; deleted ones stay, marked
@@ -28,6 +27,8 @@ type Cluster struct {
 	offsets []*partition // of __consumer_offsets
 	shards  []*shard
 	nextPID int64
+	level   int16 // the feature transaction.version, as the controller has it
+	levels  int64 // how often it was set
 	history []TxnEvent
 	ops     operations
 	ports   int       // made so far
@@ -41,7 +42,7 @@ func New(w *sim.World, cfg Config) *Cluster {
 	cfg = cfg.withDefaults()
 	cfg.Expensive = cfg.Expensive || w.Checks()
 	c := &Cluster{
-		w: w, cfg: cfg, profile: cfg.Profile, nextPID: 1000,
+		w: w, cfg: cfg, level: cfg.Profile.TransactionVersion, nextPID: 1000,
 		byName: map[string]*topic{}, byID: map[[16]byte]*topic{},
 	}
 	c.ops.of = map[operationKey]*Operation{}
@@ -79,9 +80,6 @@ func (c *Cluster) Node(i int) *sim.Node { return c.brokers[i].node }
 
 // Brokers is how many there are.
 func (c *Cluster) Brokers() int { return len(c.brokers) }
-
-// Profile is what release the cluster is.
-func (c *Cluster) Profile() Profile { return c.profile }
 
 func (c *Cluster) draw(k env.Kind, a, b, d uint64) uint64 { return c.w.Draw(k, a, b, d) }
 
@@ -139,5 +137,5 @@ func (c *Cluster) note(e *txnEntry, r txnRecord) {
 
 // String names the cluster.
 func (c *Cluster) String() string {
-	return fmt.Sprintf("%d brokers, %s", len(c.brokers), c.profile.Name)
+	return fmt.Sprintf("%d brokers, %s", len(c.brokers), c.cfg.Profile.Name)
 }

@@ -120,7 +120,7 @@ func (b *Broker) handle(s *serverConn, req kmsg.Request, reply func(kmsg.Respons
 		reply(nil)
 		return
 	}
-	if lo, hi := b.c.profile.versions(k); req.GetVersion() < lo || req.GetVersion() > hi {
+	if lo, hi := b.profile.versions(k); req.GetVersion() < lo || req.GetVersion() > hi {
 		reply(unsupported(req))
 		return
 	}

@@ -104,7 +104,7 @@ func TestReadCommittedUnderInterleaving(t *testing.T) {
 		p := r.c.mustFind("out", 0)
 		end := func(w *writer, commit bool) {
 			w.epoch++
-			_, code := p.log.appendMarker(marker{pid: w.pid, epoch: w.epoch, commit: commit, version: 2}, 0, &r.c.profile, 0)
+			_, code := p.log.appendMarker(marker{pid: w.pid, epoch: w.epoch, commit: commit, version: 2}, 0, &r.c.brokers[0].profile, 0)
 			equal(t, "marker", code, ok)
 			for _, i := range w.mine {
 				model[i].decided, model[i].keep = true, commit

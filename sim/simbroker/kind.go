@@ -26,6 +26,7 @@ const (
 	kindBootstrap                                     // the first broker that a client asks: node, class
 	kindScan                                          // phase of the timeout scan: broker, incarnation
 	kindGroupLoad                                     // time of a load of a group partition: partition, leader epoch
+	kindFinalize                                      // when a broker hears of a feature: number of the change, broker
 )
 
 // What happens in the cluster, as entries.
@@ -36,6 +37,9 @@ var (
 	entryGaveUp  = trace.NewKind("marker-refused", "id", "partition", "code", "")
 	entryLeader  = trace.NewKind("leader", "partition", "broker", "epoch", "")
 	entryCoord   = trace.NewKind("coordinator", "shard", "broker", "epoch", "")
+
+	entryUpgrade  = trace.NewKind("upgrade", "broker", "profile", "", "")
+	entryFinalize = trace.NewKind("finalize", "transaction.version", "", "", "")
 )
 
 var (

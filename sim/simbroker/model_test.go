@@ -128,7 +128,7 @@ func TestAgainstSequentialModel(t *testing.T) {
 				x := r.init("a")
 				m := &txnModel{version: 1, last: -1}
 				v, ev := int16(11), int16(4)
-				if r.c.profile.TransactionVersion == 2 {
+				if r.c.level == 2 {
 					m.version, v, ev = 2, 12, 5
 				}
 				if profile == "k39" {

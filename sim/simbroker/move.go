@@ -27,6 +27,21 @@ func (c *Cluster) MoveCoordinators(from int) int {
 	return moved
 }
 
+// leave is a controlled shutdown as far as the controller is concerned: what the broker coordinates is given to others
+// while it is still there, and the data that only it has stays behind.
+func (c *Cluster) leave(b *Broker) {
+	to := c.nextAble(int(b.id))
+	if to < 0 {
+		return
+	}
+	c.MoveCoordinators(int(b.id))
+	for _, p := range c.offsets {
+		if p.leader == b.id {
+			c.moveLeader(p, to)
+		}
+	}
+}
+
 // MoveGroup gives the coordinator of a group to another broker.
 func (c *Cluster) MoveGroup(group string, to int) bool {
 	return c.moveLeader(c.groupPartition(group), to)

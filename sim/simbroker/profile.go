@@ -7,78 +7,126 @@ import "time"
 type Profile struct {
 	Name string
 
-	// TransactionVersion is the finalized feature transaction.version, 0 to 2. Releases below 4.0 have no such feature.
+	// TransactionVersion is the finalized feature transaction.version that a new cluster of the release has, 0 to 2. The
+	// feature belongs to the cluster: see Cluster.Finalize. Releases below 4.0 have no such feature.
 	TransactionVersion int16
-	// HasFeature tells whether ApiVersions lists transaction.version at all (4.0).
+	// HasFeature tells whether ApiVersions lists transaction.version at all.
 	HasFeature bool
 
-	Verify        bool // a leader asks the coordinator before the first record of a transaction (3.6)
-	VerifyOffsets bool // and so does a group coordinator (3.7)
-	AbortableErr  bool // code 120 instead of 48 where the request's version allows it (3.8)
-	FenceTwice    bool // an internal abort bumps the epoch twice (4.0.0)
-	EpochBefore48 bool // a stale epoch is answered 47 before verification can answer 48 (KAFKA-19690)
-	SeqZeroTV2    bool // a transaction of version 2 starts at sequence 0 on an unknown partition (4.1)
-	MarkerStrict  bool // a marker of version 2 needs an epoch above the stored one (4.2)
-	PersistPrev   bool // previous and next producer id survive a coordinator's fail-over (4.3)
-	RotateOnFence bool // an internal abort at an exhausted epoch moves to a new producer id (4.3)
-	AddPendFirst  bool // "pending" is tested before producer id and epoch in AddPartitionsToTxn (4.0)
+	Verify        bool // a leader asks the coordinator before the first record of a transaction
+	VerifyOffsets bool // and so does a group coordinator
+	AbortableErr  bool // code 120 instead of 48 where the request's version allows it
+	FenceTwice    bool // an internal abort under version 2 bumps the epoch twice
+	EpochBefore48 bool // a stale epoch is answered 47 before verification can answer 48
+	SeqZeroTV2    bool // a transaction of version 2 starts at sequence 0 on an unknown partition
+	MarkerStrict  bool // a marker of version 2 needs an epoch above the stored one
+	PersistPrev   bool // previous and next producer id survive a coordinator's fail-over
+	RotateOnFence bool // an internal abort at an exhausted epoch moves to a new producer id
+	AddPendFirst  bool // "pending" is tested before producer id and epoch in AddPartitionsToTxn
 
-	// DropMarkerNoLeader: a marker for a partition that has no leader is dropped, and the transaction completes
-	// (4.3 and 4.4, KAFKA-20734).
+	// DropMarkerNoLeader: a marker for a partition that has no leader is dropped, and the transaction completes.
 	DropMarkerNoLeader bool
 
+	// NegotiateMarkers: a coordinator asks which version of WriteTxnMarkers the other broker knows. One that does not
+	// sends its own highest, and a broker of an older release hangs up.
+	NegotiateMarkers bool
+
 	// ForgetsPending: a refused transactional offset commit makes the group coordinator forget what the producer has
-	// pending for those partitions, whatever its epoch (the coordinator before 4.0; seen on 3.9.2).
+	// pending for those partitions, whatever its epoch.
 	ForgetsPending bool
 
-	// ServerRetry is how long a leader repeats a server-side add that is answered "concurrent" (4.0: 100 ms).
+	// DropsPendingGroup: the expiry of offsets deletes a group that has only pending ones.
+	DropsPendingGroup bool
+
+	// ServerRetry is how long a leader repeats a server-side add that is answered "concurrent".
 	ServerRetry time.Duration
 
 	// MaxEpoch is 32767 on a real broker; a small one reaches the rotation of producer ids.
 	MaxEpoch int16
 
-	// Highest versions offered of the requests in which releases differ.
-	MaxProduce, MaxFetch, MaxInitProducerID, MaxAddPartitions, MaxAddOffsets, MaxEndTxn, MaxTxnOffsetCommit,
-	MaxListTransactions, MaxWriteTxnMarkers, MaxOffsetCommit, MaxOffsetFetch int16
+	// Versions are the ranges of the requests that the release offers, by API key. They are shared: replace, never change.
+	Versions []VersionRange
+}
+
+// releases are those that have a profile, oldest first, each with the version whose brokers it was compared with.
+var releases = []struct{ name, version string }{
+	{"k35", "3.5.2"},
+	{"k37", "3.7.2"},
+	{"k39", "3.9.2"},
+	{"k400", "4.0.0"},
+	{"k401", "4.0.2"},
+	{"k41", "4.1.2"},
+	{"k42", "4.2.1"},
+	{"k43", "4.3.1"},
+	{"k44", "4.4.0"},
+}
+
+// change is something that a release brought, and perhaps another one took away.
+type change struct {
+	since, until string // of releases; until "" is still there
+	what         string
+	apply        func(*Profile)
+}
+
+// changes is what sets the releases apart.
+var changes = []change{
+	{"k35", "k400", "the group coordinator in Scala", func(p *Profile) { p.ForgetsPending = true }},
+	{"k37", "", "KIP-890 part 1: partition verification (3.6)", func(p *Profile) { p.Verify = true }},
+	{"k37", "", "the same for offsets (3.7)", func(p *Profile) { p.VerifyOffsets = true }},
+	{"k39", "", "TRANSACTION_ABORTABLE (3.8)", func(p *Profile) { p.AbortableErr = true }},
+	{"k39", "k400", "KAFKA-19690 (3.9.2)", func(p *Profile) { p.EpochBefore48 = true }},
+	{"k400", "", "KIP-890 part 2: transaction.version 2", func(p *Profile) { p.HasFeature, p.TransactionVersion = true, 2 }},
+	{"k400", "", "repeats of a concurrent add on the server", func(p *Profile) { p.ServerRetry = 100 * time.Millisecond }},
+	{"k400", "", "pending first in AddPartitionsToTxn", func(p *Profile) { p.AddPendFirst = true }},
+	{"k400", "k401", "KAFKA-19367: a fencing abort bumps twice", func(p *Profile) { p.FenceTwice = true }},
+	{"k400", "k401", "KAFKA-19163: groups with only pending offsets", func(p *Profile) { p.DropsPendingGroup = true }},
+	{"k401", "", "KAFKA-19690 (4.0.2)", func(p *Profile) { p.EpochBefore48 = true }},
+	{"k41", "", "KAFKA-18202: first sequence of an unknown producer", func(p *Profile) { p.SeqZeroTV2 = true }},
+	{"k42", "", "KIP-1228: markers carry the transaction version", func(p *Profile) { p.MarkerStrict = true }},
+	{"k42", "", "KAFKA-20322: negotiated markers (4.2.1)", func(p *Profile) { p.NegotiateMarkers = true }},
+	{"k43", "", "KAFKA-20310: producer ids persisted", func(p *Profile) { p.PersistPrev = true }},
+	{"k43", "", "KAFKA-20090: exhaustion in a fencing abort", func(p *Profile) { p.RotateOnFence = true }},
+	{"k43", "", "KAFKA-20734: markers without a leader dropped", func(p *Profile) { p.DropMarkerNoLeader = true }},
 }
 
 // ProfileNames lists the profiles that exist, newest first.
-func ProfileNames() []string { return []string{"k44", "k43", "k41", "k400", "k39", "k35"} }
+func ProfileNames() []string {
+	names := make([]string, len(releases))
+	for i := range releases {
+		names[len(releases)-1-i] = releases[i].name
+	}
+	return names
+}
 
-// ProfileOf is a profile by its name: k44 is Kafka 4.4, k400 is 4.0.0. A name may end in "-tv0" or "-tv1" for a cluster of
-// that release whose feature transaction.version was not raised.
+// ProfileVariants lists every profile with each transaction.version that it can have, newest first: k44, k44-tv1, k44-tv0.
+func ProfileVariants() []string {
+	var names []string
+	for _, n := range ProfileNames() {
+		names = append(names, n)
+		if p, _ := ProfileOf(n); p.HasFeature {
+			names = append(names, n+"-tv1", n+"-tv0")
+		}
+	}
+	return names
+}
+
+// ProfileOf is a profile by its name: k44 is Kafka 4.4, k400 is 4.0.0, k401 the fixed 4.0 (4.0.2). A name may end in
+// "-tv0", "-tv1" or "-tv2" for a cluster of that release with this level of the feature transaction.version, where the
+// release has the feature.
 func ProfileOf(name string) (Profile, bool) {
 	base, tv := name, int16(-1)
 	if n := len(name); n > 4 && name[n-4:n-1] == "-tv" {
 		base, tv = name[:n-4], int16(name[n-1]-'0')
 	}
-	p := release()
-	switch base {
-	case "k44":
-		p.MaxTxnOffsetCommit, p.MaxOffsetCommit, p.MaxOffsetFetch = 6, 10, 10
-	case "k43":
-	case "k41":
-		p.MarkerStrict, p.PersistPrev, p.RotateOnFence, p.DropMarkerNoLeader = false, false, false, false
-		p.MaxWriteTxnMarkers = 1
-	case "k400":
-		p.MarkerStrict, p.PersistPrev, p.RotateOnFence, p.DropMarkerNoLeader = false, false, false, false
-		p.FenceTwice, p.EpochBefore48, p.SeqZeroTV2 = true, false, false
-		p.MaxProduce, p.MaxFetch, p.MaxListTransactions, p.MaxWriteTxnMarkers = 12, 17, 1, 1
-	case "k39", "k35":
-		p = Profile{
-			Verify: true, VerifyOffsets: true, AbortableErr: true, EpochBefore48: true, MaxEpoch: 32767,
-			ForgetsPending: true,
-			MaxProduce:     11, MaxFetch: 17, MaxInitProducerID: 5, MaxAddPartitions: 5, MaxAddOffsets: 4, MaxEndTxn: 4,
-			MaxTxnOffsetCommit: 4, MaxListTransactions: 1, MaxWriteTxnMarkers: 1, MaxOffsetCommit: 9, MaxOffsetFetch: 9,
-		}
-		if base == "k35" {
-			p.Verify, p.VerifyOffsets, p.AbortableErr, p.EpochBefore48 = false, false, false, false
-			p.MaxProduce, p.MaxFetch, p.MaxInitProducerID, p.MaxAddPartitions, p.MaxAddOffsets = 9, 15, 4, 3, 3
-			p.MaxEndTxn, p.MaxTxnOffsetCommit, p.MaxListTransactions = 3, 3, 0
-			p.MaxOffsetCommit, p.MaxOffsetFetch = 8, 8
-		}
-	default:
+	at := releaseNumber(base)
+	if at < 0 {
 		return Profile{}, false
+	}
+	p := Profile{Name: name, MaxEpoch: 32767, Versions: offered[releases[at].version]}
+	for _, c := range changes {
+		if releaseNumber(c.since) <= at && (c.until == "" || at < releaseNumber(c.until)) {
+			c.apply(&p)
+		}
 	}
 	if tv >= 0 {
 		if tv > 2 || !p.HasFeature {
@@ -86,17 +134,15 @@ func ProfileOf(name string) (Profile, bool) {
 		}
 		p.TransactionVersion = tv
 	}
-	p.Name = name
 	return p, true
 }
 
-// release is a new cluster of 4.3.
-func release() Profile {
-	return Profile{
-		TransactionVersion: 2, HasFeature: true, Verify: true, VerifyOffsets: true, AbortableErr: true, EpochBefore48: true,
-		SeqZeroTV2: true, MarkerStrict: true, PersistPrev: true, RotateOnFence: true, AddPendFirst: true,
-		DropMarkerNoLeader: true, ServerRetry: 100 * time.Millisecond, MaxEpoch: 32767,
-		MaxProduce: 13, MaxFetch: 18, MaxInitProducerID: 5, MaxAddPartitions: 5, MaxAddOffsets: 4, MaxEndTxn: 5,
-		MaxTxnOffsetCommit: 5, MaxListTransactions: 2, MaxWriteTxnMarkers: 2, MaxOffsetCommit: 9, MaxOffsetFetch: 9,
+// releaseNumber is the place of a release among those that there are; -1 if it is none.
+func releaseNumber(name string) int {
+	for i := range releases {
+		if releases[i].name == name {
+			return i
+		}
 	}
+	return -1
 }

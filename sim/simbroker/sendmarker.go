@@ -23,15 +23,25 @@ func (s *shard) sendMarkers(e *txnEntry) {
 		return
 	}
 	version := e.mem.version
-	if s.c.profile.MaxWriteTxnMarkers < 2 {
-		version = 0
-	}
 	r := &round{s: s, e: e, term: s.term, m: marker{
 		pid: e.mem.pid, epoch: e.mem.epoch, commit: e.mem.state == PrepareCommit, coord: s.epoch, version: version,
 	}}
 	for _, p := range e.left {
 		s.broker().loop.After(s.c.markerDelay(e, p, r.term), func() { r.deliver(p, 0) })
 	}
+}
+
+// markerVersion is the transaction version that a marker carries from one broker to another: WriteTxnMarkers tells it from
+// version 2 on. A sender that does not negotiate sends its highest version; a broker that does not know it hangs up.
+func markerVersion(from, to *Broker, version int8) (int8, int16) {
+	mine, theirs := from.profile.Max(27), to.profile.Max(27)
+	if mine > theirs && !from.profile.NegotiateMarkers {
+		return 0, networkException
+	}
+	if min(mine, theirs) < 2 {
+		return 0, ok
+	}
+	return version, ok
 }
 
 // markerDelay is how long a marker lies at the coordinator. Some lie long, so that a transaction is seen in part.
@@ -54,7 +64,7 @@ func (r *round) deliver(p *partition, try uint64) {
 	switch {
 	case p.deleted:
 		r.marked(p)
-	case p.leader < 0 && r.s.c.profile.DropMarkerNoLeader:
+	case p.leader < 0 && b.profile.DropMarkerNoLeader:
 		r.e.dropped = append(r.e.dropped, p)
 		b.note(entryDropped, r.e.key, uint64(p.ix), uint64(r.m.pid))
 		b.reached(probeDropped)
@@ -63,7 +73,11 @@ func (r *round) deliver(p *partition, try uint64) {
 		p.await(b, func() { r.deliver(p, try+1) })
 	default:
 		b.call(r.s.c.brokers[p.leader], func(to *Broker, answer func(int16)) {
-			answer(p.writeMarker(to, r.m))
+			m, code := r.m, ok
+			if m.version, code = markerVersion(b, to, m.version); code == ok {
+				code = p.writeMarker(to, m)
+			}
+			answer(code)
 		}, func(code int16) { r.answered(p, try, code) })
 	}
 }

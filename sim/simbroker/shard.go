@@ -42,6 +42,9 @@ func (s *shard) over(term uint64) bool {
 	return s.term != term || s.leader < 0 || !s.c.brokers[s.leader].up()
 }
 
+// maxEpoch is the highest epoch of a producer, in the release of the shard's leader.
+func (s *shard) maxEpoch() int16 { return s.broker().profile.MaxEpoch }
+
 func (s *shard) broker() *Broker { return s.c.brokers[s.leader] }
 
 // write appends a record to the log of the shard. then runs when it is durable and in force, or when the coordinator has
@@ -78,10 +81,10 @@ func (s *shard) applied(e *txnEntry, r txnRecord) {
 // fence aborts the open transaction of an entry and moves its epoch, for a timeout or a new incarnation of the producer.
 // then runs when the decision is durable; markers follow.
 func (s *shard) fence(e *txnEntry, then func(code int16)) {
-	p, next := &s.c.profile, e.mem
-	next.state, next.version = PrepareAbort, int8(p.TransactionVersion)
+	p, level, next := &s.broker().profile, s.broker().level(), e.mem
+	next.state, next.version = PrepareAbort, int8(level)
 	switch exhausted := next.epoch >= p.MaxEpoch-1; {
-	case p.TransactionVersion < 2:
+	case level < 2:
 		next.epoch, next.lastEpoch = min(next.epoch+1, p.MaxEpoch), -1
 	case p.FenceTwice:
 		next.epoch = min(next.epoch+2, p.MaxEpoch)
@@ -106,8 +109,8 @@ func (s *shard) end(e *txnEntry, commit bool, version int8, then func(code int16
 	}
 	if version >= 2 {
 		next.lastEpoch = next.epoch
-		if next.epoch >= s.c.profile.MaxEpoch-1 {
-			next.epoch, next.nextPID = s.c.profile.MaxEpoch, s.c.newPID()
+		if next.epoch >= s.maxEpoch()-1 {
+			next.epoch, next.nextPID = s.maxEpoch(), s.c.newPID()
 		} else {
 			next.epoch++
 		}
@@ -237,7 +240,7 @@ func (s *shard) replay() {
 		}
 		e.mem = e.disk
 		e.mem.lastEpoch = -1
-		if !s.c.profile.PersistPrev {
+		if !s.broker().profile.PersistPrev {
 			e.mem.prevPID, e.mem.nextPID = -1, -1
 		}
 		e.pending, e.wedged, e.left, e.dropped = e.mem.state.Prepared(), false, nil, nil

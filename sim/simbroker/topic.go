@@ -179,7 +179,7 @@ func (p *partition) writeMarker(b *Broker, m marker) int16 {
 	case p.group != nil && !p.group.loaded:
 		return coordinatorLoading
 	}
-	_, code := p.log.appendMarker(m, p.leaderEpoch, &p.c.profile, b.wallMs())
+	_, code := p.log.appendMarker(m, p.leaderEpoch, &b.profile, b.wallMs())
 	if code != ok {
 		return code
 	}

@@ -93,7 +93,7 @@ func (c *Cluster) OpenTxn(topic string, num int32, records []Record) (base int64
 	pid := c.newPID()
 	base = c.appendAs(p, header{attributes: attrTxn, producerID: pid}, records)
 	return base, func(commit bool) {
-		p.log.appendMarker(marker{pid: pid, commit: commit}, p.leaderEpoch, &c.profile, c.w.Wall().UnixMilli())
+		p.log.appendMarker(marker{pid: pid, commit: commit}, p.leaderEpoch, &c.brokers[p.home].profile, c.w.Wall().UnixMilli())
 		p.wake()
 	}
 }
