@@ -111,8 +111,7 @@ func (b *Broker) detached(reqs []kmsg.Request) {
 	})
 }
 
-// handle picks the handler of a request. A version that the release does not offer is answered 35 where the response has
-// a place for it; otherwise the connection ends.
+// handle picks the handler of a request. At a version that the release does not offer the connection ends.
 func (b *Broker) handle(s *serverConn, req kmsg.Request, reply func(kmsg.Response)) {
 	k := req.Key()
 	f, isFetch := req.(*kmsg.FetchRequest)

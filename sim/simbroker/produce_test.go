@@ -149,6 +149,10 @@ func TestProduceToWrongPlaces(t *testing.T) {
 	equal(t, "hint", e.CurrentLeader.LeaderID, leader)
 	e = ask1[*kmsg.ProduceResponse](r, leader, produceReq(12, x, 7, b)).Topics[0].Partitions[0]
 	equal(t, "no such partition", e.ErrorCode, unknownTopicOrPartition)
-	equal(t, "version that does not exist yet",
-		ask1[*kmsg.EndTxnResponse](newRig(t, 1, "k39"), 0, endReq(5, x, true)).ErrorCode, unsupportedVersion)
+	old := newRig(t, 1, "k39")
+	late := old.start(0, endReq(5, x, true))
+	old.wait(late)
+	if late.err == nil || old.c.brokers[0].loop.Closed() {
+		t.Errorf("a version that the release does not know: %v", late.resp)
+	}
 }

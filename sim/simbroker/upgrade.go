@@ -14,8 +14,11 @@ func (c *Cluster) SetProfile(broker int, p Profile) bool {
 	return true
 }
 
-// Profile is the release that a broker runs, or ran when it was up.
-func (c *Cluster) Profile(broker int) Profile { return c.brokers[broker].profile }
+// Profile is the release that the cluster began with.
+func (c *Cluster) Profile() Profile { return c.cfg.Profile }
+
+// ProfileOf is the release that a broker runs, or ran when it was up.
+func (c *Cluster) ProfileOf(broker int) Profile { return c.brokers[broker].profile }
 
 // Finalize sets the level of the feature transaction.version of the cluster, as kafka-features does. Each broker hears of
 // it at its own time. It is false when a broker, in the release that it runs or will start with, does not have the feature.

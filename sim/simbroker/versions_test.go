@@ -142,3 +142,24 @@ func TestRecordVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Every release offers what real brokers of it offer, of the requests that the model serves.
+func TestVersionsOffered(t *testing.T) {
+	v := readVersions(t)
+	for _, r := range releases {
+		p, _ := ProfileOf(r.name)
+		served := 0
+		for _, k := range p.offers() {
+			served++
+			equal(t, r.name+" "+rowOf(k.ApiKey), fmt.Sprintf("%d-%d", k.MinVersion, k.MaxVersion), v.get(rowOf(k.ApiKey), r.version))
+		}
+		if served < 25 {
+			t.Errorf("%s offers %d requests: are its brokers recorded as %s?", r.name, served, r.version)
+		}
+		want := "-"
+		if p.HasFeature {
+			want = fmt.Sprintf("0-2,%d", p.TransactionVersion)
+		}
+		equal(t, r.name+" transaction.version", v.get(featureRow, r.version), want)
+	}
+}
