@@ -33,7 +33,7 @@ func (s *swarm) amounts(slot uint64, f *Fault) {
 	switch k := f.Kind; k {
 	case CrashFault:
 		f.For = tenths(1, 60)
-	case PartitionFault, OneWayFault, NoLeaderFault:
+	case PartitionFault, OneWayFault, NoLeaderFault, StallReplicaFault:
 		f.For = tenths(1, 60)
 		if s.draw(drawDuration, slot, 1, 0)%6 == 0 { // beyond what clients wait for
 			f.For = tenths(150, 350)
@@ -104,10 +104,13 @@ func (s *swarm) sender(slot uint64) string {
 	return names[s.draw(drawNode, slot, 3, 0)%uint64(len(names))]
 }
 
-// pair draws two ends of a link, one of them no broker (brokers do not talk to each other here), in either order;
-// sometimes one end and everybody else.
+// pair draws two ends of a link, in either order; sometimes one end and everybody else. One end is no broker, unless
+// brokers replicate.
 func (s *swarm) pair(slot uint64) (string, string) {
 	names := s.role(TaskManager, JobManager)
+	if s.Replicated && s.draw(drawPeer, slot, 3, 0)%4 == 0 {
+		names = s.role(Broker)
+	}
 	a := names[s.draw(drawNode, slot, 3, 0)%uint64(len(names))]
 	if len(s.Nodes) < 2 || s.draw(drawPeer, slot, 0, 0)%4 == 0 {
 		return a, All

@@ -29,6 +29,7 @@ const (
 	NoLeaderFault
 	SlowOperatorFault
 	SlowLinkFault
+	StallReplicaFault
 	KindCount // how many there are
 )
 
@@ -57,6 +58,7 @@ var kinds = [KindCount]struct {
 	{"no-leader", "p", 0, "d"},
 	{"slow-operator", "n", 'f', "d"},
 	{"slow-link", "nn", 'd', "d"},
+	{"stall-replica", "b", 0, "d"},
 }
 
 func (k Kind) String() string { return kinds[k].name }

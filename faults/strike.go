@@ -57,6 +57,8 @@ func (n *Nemesis) strike(a *armed, hook Hook, self string) {
 		n.each(nodes, f.For, act, Action{Op: SlowNode, Factor: f.Factor, Hit: hit}, Action{Op: SlowNode, Factor: 1})
 	case MoveCoordinatorFault:
 		n.each(nodes, 0, act, Action{Op: MoveCoordinator}, Action{})
+	case StallReplicaFault:
+		n.each(nodes, f.For, act, Action{Op: StallReplicas}, Action{Op: ResumeReplicas})
 	case MoveLeaderFault:
 		act(Action{Op: MoveLeader, Topic: f.Topic, Partition: f.Partition})
 	case NoLeaderFault:
@@ -69,7 +71,7 @@ func (n *Nemesis) strike(a *armed, hook Hook, self string) {
 // watch looks again shortly after a strike that lasts, or that moved something: it hits what begins meanwhile, too.
 func (n *Nemesis) watch(a *armed, nodes []string) {
 	switch a.fault.Kind {
-	case PauseFault, TimeoutFault, ClockFault, MoveCoordinatorFault, MoveLeaderFault, NoLeaderFault:
+	case PauseFault, TimeoutFault, ClockFault, MoveCoordinatorFault, MoveLeaderFault, NoLeaderFault, StallReplicaFault:
 	default:
 		return
 	}
@@ -168,6 +170,8 @@ func (k Kind) reaches(r Role) bool {
 		return r != Broker
 	case SlowOperatorFault:
 		return r == TaskManager
+	case StallReplicaFault:
+		return r == Broker
 	default:
 		return true
 	}

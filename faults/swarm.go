@@ -46,6 +46,7 @@ type Params struct {
 	// TransactionTimeout with the time that its scan may take: the length of transaction-timeout. 0: no such fault.
 	TransactionTimeout time.Duration
 	MaxFaults          int    // default 4
+	Replicated         bool   // partitions have several copies
 	Off                []Kind // kinds that are never on
 }
 
@@ -136,7 +137,7 @@ func (s *swarm) can(k Kind) bool {
 	case "p":
 		return len(s.Partitions) > 0
 	case "b":
-		return s.role(Broker) != nil
+		return s.role(Broker) != nil && (k != StallReplicaFault || s.Replicated)
 	}
 	return k != TimeoutFault || s.TransactionTimeout > 0
 }

@@ -64,6 +64,8 @@ const (
 	MoveLeader                // Topic, Partition: another broker leads it
 	DropLeader                // Topic, Partition: nobody leads it
 	ElectLeader               // Topic, Partition: the end of DropLeader
+	StallReplicas             // Node is a broker: its replicas stop following their leaders; what it leads goes on
+	ResumeReplicas            // Node: the end of StallReplicas
 	Calm                      // everywhere: requests, blob store, links and slow nodes are as they should be; the rest is undone one by one
 	opCount
 )
@@ -71,7 +73,7 @@ const (
 var opNames = [opCount]string{
 	"crash", "restart", "pause", "resume", "cut", "join", "slow-link", "slow-node", "lose-request",
 	"lose-reply", "late-reply", "repeat-request", "blob-slow", "blob-fail-before", "blob-fail-after", "blob-calm", "jump-clock",
-	"move-coordinator", "move-leader", "drop-leader", "elect-leader", "calm",
+	"move-coordinator", "move-leader", "drop-leader", "elect-leader", "stall-replicas", "resume-replicas", "calm",
 }
 
 func (o Op) String() string { return opNames[o] }

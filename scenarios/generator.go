@@ -13,6 +13,7 @@ const (
 	drawHoldFor
 	drawAbort
 	drawProfile
+	drawReplication
 )
 
 const tick = 50 * time.Millisecond

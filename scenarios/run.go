@@ -61,6 +61,9 @@ func PlanOf(s Scenario, seed uint64, engine string) (faults.Plan, error) {
 	if shape.Profile == defaultShape().Profile && e.Name == controls.Sound().Name {
 		shape.Profile = profileOf(seed)
 	}
+	if shape.Replication == defaultShape().Replication && e.Name == controls.Sound().Name {
+		shape.Replication, shape.MinISR = replicationOf(seed, shape.Brokers)
+	}
 	job, ok := jobs.Find(s.Job)
 	if !ok {
 		return faults.Plan{}, fmt.Errorf("scenario %s: there is no job %q", s.Name, s.Job)
@@ -69,6 +72,7 @@ func PlanOf(s Scenario, seed uint64, engine string) (faults.Plan, error) {
 		Scenario: s.Name, Seed: seed, World: settingsOf(shape), Engine: e.Name, Nodes: shape.nodes(),
 		Burn: shape.Burn, Checkpoints: int(shape.Burn / shape.Interval),
 		TransactionTimeout: shape.TransactionTimeout + shape.Scan, Off: s.Off,
+		Replicated: shape.Replication > 1,
 	}
 	for _, t := range job.Outputs {
 		for p := range shape.Partitions {
@@ -102,6 +106,15 @@ func profileOf(seed uint64) string {
 		return "k43"
 	}
 	return defaultShape().Profile
+}
+
+// replicationOf draws how many copies partitions have: three, of which two must be in sync, or one. With one, a partition
+// has no leader while its broker is down.
+func replicationOf(seed uint64, brokers int) (copies, minISR int) {
+	if brokers >= 3 && sim.Hash(seed, drawReplication, 0, 0, 0)%2 == 0 {
+		return 3, 2
+	}
+	return 1, 1
 }
 
 // Run repeats a run from its plan. The error is about the plan; a verdict is never an error.

@@ -48,6 +48,8 @@ type Scenario struct {
 // Shape is the settings of a world.
 type Shape struct {
 	TaskManagers, JobManagers, Brokers int
+	Replication, MinISR                int  // copies of a partition, and how many must be in sync for a write
+	Unclean                            bool // replicas that are not in sync may lead when no other can
 	Slots                              int
 	Partitions, Records, Accounts      int
 	Parallelism                        int
@@ -72,7 +74,7 @@ type Shape struct {
 // ask for, on purpose: transactions of completed checkpoints do time out here, and must be salvaged.
 func defaultShape() Shape {
 	return Shape{
-		TaskManagers: 3, JobManagers: 2, Brokers: 3, Slots: 2, Partitions: 4, Records: 6000, Accounts: 200, Parallelism: 3,
+		TaskManagers: 3, JobManagers: 2, Brokers: 3, Replication: 1, MinISR: 1, Slots: 2, Partitions: 4, Records: 6000, Accounts: 200, Parallelism: 3,
 		Profile: "k44", Burn: 60 * time.Second, Interval: 2 * time.Second, CheckpointTimeout: 4 * time.Second,
 		TransactionTimeout: 20 * time.Second, Scan: time.Second, LogKeep: 48, Budget: 8, Cost: 20 * time.Microsecond,
 	}

@@ -50,6 +50,22 @@ func duration(key string, least, most time.Duration, of func(*Shape) *time.Durat
 	}
 }
 
+func flag(key string, of func(*Shape) *bool) setting {
+	const hint = "true or false"
+	return setting{
+		key: key, hint: hint,
+		get: func(s *Shape) string { return strconv.FormatBool(*of(s)) },
+		set: func(s *Shape, v string) error {
+			b, err := strconv.ParseBool(v)
+			if err != nil {
+				return fmt.Errorf("want %s", hint)
+			}
+			*of(s) = b
+			return nil
+		},
+	}
+}
+
 func list(key string, of func(*Shape) *[]int64) setting {
 	const hint = "whole numbers, not negative, with commas between them"
 	return setting{
@@ -80,6 +96,9 @@ var settings = []setting{
 	whole("taskmanagers", 1, 16, func(s *Shape) *int { return &s.TaskManagers }),
 	whole("jobmanagers", 1, 4, func(s *Shape) *int { return &s.JobManagers }),
 	whole("brokers", 1, 9, func(s *Shape) *int { return &s.Brokers }),
+	whole("replication", 1, 9, func(s *Shape) *int { return &s.Replication }),
+	whole("min-isr", 1, 9, func(s *Shape) *int { return &s.MinISR }),
+	flag("unclean", func(s *Shape) *bool { return &s.Unclean }),
 	whole("slots", 1, 16, func(s *Shape) *int { return &s.Slots }),
 	whole("partitions", 1, 64, func(s *Shape) *int { return &s.Partitions }),
 	whole("records", 1, 10_000_000, func(s *Shape) *int { return &s.Records }),
@@ -128,6 +147,9 @@ func (s *Shape) apply(world []faults.Setting) error {
 	}
 	if s.TaskManagers*s.Slots < s.Parallelism {
 		return fmt.Errorf("world: %d taskmanagers with %d slots are fewer slots than parallelism %d needs", s.TaskManagers, s.Slots, s.Parallelism)
+	}
+	if s.Replication > s.Brokers || s.MinISR > s.Replication {
+		return fmt.Errorf("world: want min-isr <= replication <= brokers; there are min-isr=%d replication=%d brokers=%d", s.MinISR, s.Replication, s.Brokers)
 	}
 	for _, l := range [...][]int64{s.Offsets, s.Rates} {
 		if len(l) != 0 && len(l) != s.Partitions {

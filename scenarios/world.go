@@ -102,7 +102,10 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 	profile, _ := simbroker.ProfileOf(w.Shape.Profile)
 	w.Store = simblob.New(w.Sim)
 	w.log.attach(w)
-	w.Cluster = simbroker.New(w.Sim, simbroker.Config{Brokers: w.Shape.Brokers, Profile: profile, ScanInterval: w.Shape.Scan, Record: !o.Fast})
+	w.Cluster = simbroker.New(w.Sim, simbroker.Config{
+		Brokers: w.Shape.Brokers, Profile: profile, ScanInterval: w.Shape.Scan, Record: !o.Fast,
+		Replication: simbroker.Replication{Factor: w.Shape.Replication}, MinISR: w.Shape.MinISR, UncleanElection: w.Shape.Unclean,
+	})
 	w.Sim.BrokerPort = w.Cluster.Requests
 	w.writers.attach(w)
 	w.stages.w = w

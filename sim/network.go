@@ -217,3 +217,6 @@ var (
 	entryMend   = trace.NewKind("mend", "to", "cuts", "", "")
 	entryStruck = trace.NewKind("struck", "request", "effect", "delay", "")
 )
+
+// IsCut tells whether the way from one node to another is cut.
+func (w *World) IsCut(from, to *Node) bool { return from.wayTo(to).isCut() }

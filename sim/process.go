@@ -103,6 +103,9 @@ func (w *World) outside(fn func()) {
 // node there.
 func (w *World) OnHook(fn func(node string, e hook.Event)) { w.onHook = append(w.onHook, fn) }
 
+// Reach notes that a probe was reached by what is on the world and on no node.
+func (w *World) Reach(p probe.Probe) { w.reach(p.Index()) }
+
 func (w *World) reach(index int) {
 	if w.reached == nil {
 		w.reached = make([]uint64, (probe.Count()+63)/64)

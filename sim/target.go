@@ -16,6 +16,8 @@ type BrokerFaults interface {
 	MoveLeader(topic string, partition int32) bool
 	DropLeader(topic string, partition int32) bool
 	ElectLeader(topic string, partition int32) bool
+	StallReplicas(broker string) bool
+	ResumeReplicas(broker string) bool
 }
 
 // BlobFaults is what a plan does to the store that is on a world.
@@ -100,7 +102,8 @@ func (t *target) do(a faults.Action) bool {
 		return t.strikeRequests(a)
 	case faults.BlobSlow, faults.BlobFailBefore, faults.BlobFailAfter, faults.BlobCalm:
 		return t.strikeBlob(a)
-	case faults.MoveCoordinator, faults.MoveLeader, faults.DropLeader, faults.ElectLeader:
+	case faults.MoveCoordinator, faults.MoveLeader, faults.DropLeader, faults.ElectLeader, faults.StallReplicas,
+		faults.ResumeReplicas:
 		return t.strikeBrokers(a)
 	case faults.Calm:
 		t.w.calm()
@@ -226,6 +229,10 @@ func (t *target) strikeBrokers(a faults.Action) bool {
 		return b.MoveLeader(a.Topic, a.Partition)
 	case faults.DropLeader:
 		return b.DropLeader(a.Topic, a.Partition)
+	case faults.StallReplicas:
+		return b.StallReplicas(a.Node)
+	case faults.ResumeReplicas:
+		return b.ResumeReplicas(a.Node)
 	}
 	return b.ElectLeader(a.Topic, a.Partition)
 }

@@ -1,6 +1,10 @@
 package simbroker
 
-import "github.com/twmb/franz-go/pkg/kmsg"
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
 
 func init() { handlers[0] = (*Broker).produce }
 
@@ -11,6 +15,7 @@ type production struct {
 	resp  *kmsg.ProduceResponse
 	reply func(kmsg.Response)
 	asks  []askedPartition // partitions about which the coordinator has to be asked
+	left  int              // what has to be known before the answer: 1 until all is taken, 1 for asking, 1 for each wait
 }
 
 // askedPartition is the first batch of a transaction on a partition, which waits for the coordinator.
@@ -26,9 +31,10 @@ func (b *Broker) produce(kreq kmsg.Request, reply func(kmsg.Response)) {
 	req := kreq.(*kmsg.ProduceRequest)
 	x := &production{b: b, req: req, resp: req.ResponseKind().(*kmsg.ProduceResponse), reply: reply}
 	produceAll(x.resp, req, ok)
+	x.left = 1
 	if code := b.refuseWhole(req); code != ok {
 		produceAll(x.resp, req, code)
-		reply(x.resp)
+		x.done()
 		return
 	}
 	for i := range req.Topics {
@@ -38,11 +44,31 @@ func (b *Broker) produce(kreq kmsg.Request, reply func(kmsg.Response)) {
 			r.ErrorCode = x.take(t, &t.Partitions[j], r)
 		}
 	}
-	if len(x.asks) == 0 {
-		reply(x.resp)
+	if len(x.asks) > 0 {
+		x.left++
+		x.ask()
+	}
+	x.done()
+}
+
+// done answers when nothing is left to wait for. Without acknowledgements nothing is said, but an error ends the connection.
+func (x *production) done() {
+	if x.left--; x.left > 0 {
 		return
 	}
-	x.ask()
+	if x.req.Acks != 0 {
+		x.reply(x.resp)
+		return
+	}
+	for i := range x.resp.Topics {
+		for j := range x.resp.Topics[i].Partitions {
+			if x.resp.Topics[i].Partitions[j].ErrorCode != ok {
+				x.reply(nil)
+				return
+			}
+		}
+	}
+	x.reply(silence)
 }
 
 // produceAll gives one code to every partition of a response.
@@ -62,6 +88,9 @@ func produceAll(resp *kmsg.ProduceResponse, req *kmsg.ProduceRequest, code int16
 
 // refuseWhole finds what makes a whole request wrong.
 func (b *Broker) refuseWhole(req *kmsg.ProduceRequest) int16 {
+	if req.Acks < -1 || req.Acks > 1 {
+		return invalidAcks
+	}
 	pid, txn := int64(-1), false
 	for i := range req.Topics {
 		for j := range req.Topics[i].Partitions {
@@ -142,6 +171,10 @@ func (x *production) putAside(p *partition, h header, data []byte, r *kmsg.Produ
 // append is the leader's validation and append.
 func (x *production) append(p *partition, h header, data []byte, guard uint64, r *kmsg.ProduceResponseTopicPartition) int16 {
 	l := p.log
+	if x.req.Acks == -1 && p.underMinISR() {
+		x.b.reached(probeTooFew)
+		return notEnoughReplicas
+	}
 	if h.producerID >= 0 {
 		known, code := l.checkProducer(&h, guard, &x.b.profile)
 		if code != ok {
@@ -150,7 +183,8 @@ func (x *production) append(p *partition, h header, data []byte, guard uint64, r
 		if known != nil {
 			x.b.reached(probeDuplicate)
 			r.BaseOffset, r.LogStartOffset = known.base, l.start
-			return ok
+			x.await(p, known.end+1, r)
+			return r.ErrorCode
 		}
 	}
 	r.BaseOffset = l.appendBatch(data, &h, p.leaderEpoch, p.appendTime(x.b.wallMs()))
@@ -158,8 +192,25 @@ func (x *production) append(p *partition, h header, data []byte, guard uint64, r
 	if p.topic.cfg.AppendTime {
 		r.LogAppendTime = h.maxTime
 	}
+	end := l.leo
 	p.wake()
-	return ok
+	p.replicate()
+	x.await(p, end, r)
+	return r.ErrorCode
+}
+
+// await waits until a write is on all replicas in sync, if the producer wants that. What was written stays written whatever
+// the answer is.
+func (x *production) await(p *partition, end int64, r *kmsg.ProduceResponseTopicPartition) {
+	r.ErrorCode = ok
+	if x.req.Acks != -1 || p.log.hw >= end {
+		return
+	}
+	x.left++
+	p.whenCommitted(end, time.Duration(x.req.TimeoutMillis)*time.Millisecond, func(code int16) {
+		r.ErrorCode = code
+		x.done()
+	})
 }
 
 // ask asks the coordinator whether the partitions are in the transaction, or to add them.
@@ -176,7 +227,7 @@ func (x *production) ask() {
 				a := &x.asks[i]
 				a.r.ErrorCode = x.settle(a, code, len(out) > i && out[i])
 			}
-			x.reply(x.resp)
+			x.done()
 		},
 	})
 }

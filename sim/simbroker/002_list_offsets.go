@@ -25,6 +25,11 @@ func (b *Broker) listOffsets(kreq kmsg.Request, reply func(kmsg.Response)) {
 				r.ErrorCode = fencedLeaderEpoch
 			case req.Version >= 4 && q.CurrentLeaderEpoch > p.leaderEpoch:
 				r.ErrorCode = unknownLeaderEpoch
+			case q.Timestamp != -2 && p.log.hw < p.termStart():
+				r.ErrorCode = offsetNotAvailable // a new leader does not know yet what its replicas have
+				if req.Version < 5 {
+					r.ErrorCode = leaderNotAvailable
+				}
 			default:
 				r.Offset, r.Timestamp = p.log.offsetAt(q.Timestamp, req.IsolationLevel == 1)
 				r.LeaderEpoch = p.leaderEpoch

@@ -88,11 +88,18 @@ func (b *Broker) describeTopic(t *topic) kmsg.MetadataResponseTopic {
 		}
 		q := kmsg.NewMetadataResponseTopicPartition()
 		q.Partition, q.Leader, q.LeaderEpoch = p.num, p.leader, p.leaderEpoch
-		q.Replicas = []int32{p.home}
+		for i := range p.replicas {
+			r := &p.replicas[i]
+			q.Replicas = append(q.Replicas, r.broker)
+			if r.isr && (p.leader >= 0 || p.replicated()) {
+				q.ISR = append(q.ISR, r.broker)
+			}
+			if k := b.c.brokers[r.broker]; !k.led || p.leader < 0 && !p.replicated() {
+				q.OfflineReplicas = append(q.OfflineReplicas, r.broker)
+			}
+		}
 		if p.leader < 0 {
-			q.ErrorCode, q.OfflineReplicas = leaderNotAvailable, q.Replicas
-		} else {
-			q.ISR = q.Replicas
+			q.ErrorCode = leaderNotAvailable
 		}
 		r.Partitions = append(r.Partitions, q)
 	}

@@ -16,9 +16,11 @@ func (b *Broker) offsetCommit(kreq kmsg.Request, reply func(kmsg.Response)) {
 			code = groupIDNotFound
 		}
 	}
-	var g *group
+	if code == ok && o.p.underMinISR() {
+		code = coordinatorNotAvailable
+	}
 	if code == ok {
-		g = o.ensure(req.Group)
+		o.ensure(req.Group)
 	}
 	resp.Topics = make([]kmsg.OffsetCommitResponseTopic, len(req.Topics))
 	for i := range req.Topics {
@@ -28,7 +30,7 @@ func (b *Broker) offsetCommit(kreq kmsg.Request, reply func(kmsg.Response)) {
 			q := &t.Partitions[j]
 			c := code
 			if c == ok {
-				c = o.store(b, g, offsetCommit{
+				c = o.store(b, req.Group, offsetCommit{
 					topic: b.topicOf(t.Topic, t.TopicID, req.Version >= 10), num: q.Partition, byID: req.Version >= 10,
 					offset: q.Offset, leaderEpoch: q.LeaderEpoch, metadata: q.Metadata,
 					h: header{producerID: -1, epoch: -1, sequence: -1},
@@ -41,5 +43,14 @@ func (b *Broker) offsetCommit(kreq kmsg.Request, reply func(kmsg.Response)) {
 		reply(resp)
 		return
 	}
-	o.answer(b, func() { reply(resp) })
+	o.answer(b, func(code int16) {
+		if code != ok {
+			for i := range resp.Topics {
+				for j := range resp.Topics[i].Partitions {
+					resp.Topics[i].Partitions[j].ErrorCode = code
+				}
+			}
+		}
+		reply(resp)
+	})
 }

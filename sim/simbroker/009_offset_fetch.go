@@ -31,20 +31,32 @@ func (b *Broker) offsetFetch(kreq kmsg.Request, reply func(kmsg.Response)) {
 		return
 	}
 	o := b.c.groupPartition(groups[0].Group).group
-	if o.settled <= b.c.w.Now() {
+	if o.settled <= b.c.w.Now() && len(o.writes) == 0 {
 		reply(resp)
 		return
 	}
 	// A stable read is executed behind the writes that are on their way.
-	b.loop.After(o.settled.Sub(b.c.w.Now()), func() {
+	o.behindWrites(b, func(code int16) {
 		for i := range groups {
 			resp.Groups[i] = b.fetchGroup(&groups[i], stable, req.Version)
+			if code != ok {
+				resp.Groups[i] = kmsg.OffsetFetchResponseGroup{Group: groups[i].Group, ErrorCode: code}
+			}
 		}
 		if req.Version < 8 {
 			flattenGroup(resp)
 		}
 		reply(resp)
 	})
+}
+
+// behindWrites runs fn when what is on its way to the log is there.
+func (o *offsets) behindWrites(b *Broker, fn func(code int16)) {
+	if o.p.replicated() {
+		o.p.whenCommitted(o.writes[len(o.writes)-1].at+1, offsetsTimeout, func(code int16) { fn(offsetsCode(code)) })
+		return
+	}
+	b.loop.After(o.settled.Sub(b.c.w.Now()), func() { fn(ok) })
 }
 
 func (b *Broker) fetchGroup(q *kmsg.OffsetFetchRequestGroup, stable bool, version int16) kmsg.OffsetFetchResponseGroup {

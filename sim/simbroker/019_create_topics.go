@@ -24,6 +24,10 @@ func (b *Broker) createTopics(kreq kmsg.Request, reply func(kmsg.Response)) {
 		if n == -1 {
 			n = 1
 		}
+		copies := int(q.ReplicationFactor)
+		if copies == -1 {
+			copies = b.c.cfg.Replication.Factor
+		}
 		cfg, known := parseTopicConfig(q.Configs)
 		switch {
 		case q.Topic == "" || q.Topic == offsetsTopic:
@@ -37,10 +41,10 @@ func (b *Broker) createTopics(kreq kmsg.Request, reply func(kmsg.Response)) {
 		case !known:
 			r.ErrorCode = invalidConfig
 		case !req.ValidateOnly:
-			t := b.c.addTopic(q.Topic, n, 0, cfg, true)
+			t := b.c.addTopic(q.Topic, n, copies, 0, cfg, true)
 			r.TopicID = t.id
 		}
-		r.NumPartitions, r.ReplicationFactor = int32(n), 1
+		r.NumPartitions, r.ReplicationFactor = int32(n), int16(copies)
 		resp.Topics = append(resp.Topics, r)
 	}
 	reply(resp)
@@ -63,6 +67,23 @@ func parseTopicConfig(configs []kmsg.CreateTopicsRequestTopicConfig) (TopicConfi
 			cfg.Cleanup, err = v, nil
 		case "retention.ms":
 			cfg.RetentionMs = number
+		case "retention.bytes":
+			cfg.RetentionBytes = number
+		case "segment.ms":
+			cfg.SegmentMs = number
+		case "segment.bytes":
+			cfg.SegmentBytes = int(number)
+		case "min.insync.replicas":
+			cfg.MinISR = int(number)
+			if number < 1 {
+				return cfg, false
+			}
+		case "unclean.leader.election.enable":
+			cfg.UncleanElection, err = strconv.ParseBool(v)
+		case "delete.retention.ms":
+			if cfg.DeleteRetention = number; number == 0 {
+				cfg.DeleteRetention = -1
+			}
 		case "min.compaction.lag.ms":
 			cfg.MinCompactionMs = number
 		case "max.message.bytes":

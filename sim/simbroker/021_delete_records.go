@@ -26,7 +26,7 @@ func (b *Broker) deleteRecords(kreq kmsg.Request, reply func(kmsg.Response)) {
 				if before == -1 {
 					before = p.log.hw
 				}
-				p.log.truncateBefore(before)
+				p.log.deleteBefore(before)
 				r.LowWatermark = p.log.start
 			}
 			rt.Partitions = append(rt.Partitions, r)

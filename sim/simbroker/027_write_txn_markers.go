@@ -9,6 +9,12 @@ func (b *Broker) writeTxnMarkers(kreq kmsg.Request, reply func(kmsg.Response)) {
 	req := kreq.(*kmsg.WriteTxnMarkersRequest)
 	resp := req.ResponseKind().(*kmsg.WriteTxnMarkersResponse)
 	markersAll(resp, req, ok)
+	left := 1
+	done := func() {
+		if left--; left == 0 {
+			reply(resp)
+		}
+	}
 	for i := range req.Markers {
 		q := &req.Markers[i]
 		m := marker{pid: q.ProducerID, epoch: q.ProducerEpoch, commit: q.Committed, coord: q.CoordinatorEpoch}
@@ -17,15 +23,21 @@ func (b *Broker) writeTxnMarkers(kreq kmsg.Request, reply func(kmsg.Response)) {
 		}
 		for j := range q.Topics {
 			for k, num := range q.Topics[j].Partitions {
-				code := unknownTopicOrPartition
-				if p := b.partition(q.Topics[j].Topic, num); p != nil {
-					code = p.writeMarker(b, m)
+				code := &resp.Markers[i].Topics[j].Partitions[k].ErrorCode
+				p := b.partition(q.Topics[j].Topic, num)
+				if p == nil {
+					*code = unknownTopicOrPartition
+					continue
 				}
-				resp.Markers[i].Topics[j].Partitions[k].ErrorCode = code
+				left++
+				p.writeMarker(b, m, func(answer int16) {
+					*code = answer
+					done()
+				})
 			}
 		}
 	}
-	reply(resp)
+	done()
 }
 
 func markersAll(resp *kmsg.WriteTxnMarkersResponse, req *kmsg.WriteTxnMarkersRequest, code int16) {

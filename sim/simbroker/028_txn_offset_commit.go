@@ -1,6 +1,10 @@
 package simbroker
 
-import "github.com/twmb/franz-go/pkg/kmsg"
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
 
 func init() { handlers[28] = (*Broker).txnOffsetCommit }
 
@@ -100,6 +104,8 @@ func (o *offsets) mayCommit(b *Broker, h *header, name string, generation int32,
 	}
 	s := o.p.log.producer(h.producerID)
 	switch {
+	case o.p.underMinISR():
+		return coordinatorNotAvailable
 	case generation >= 0 || member != "": // there are no groups with members here
 		return illegalGeneration
 	case s != nil && h.epoch < s.epoch:
@@ -112,18 +118,23 @@ func (o *offsets) commitTxn(b *Broker, req *kmsg.TxnOffsetCommitRequest, resp *k
 	reply func(kmsg.Response),
 ) {
 	txnOffsetAll(resp, req, ok)
-	g := o.ensure(req.Group)
+	o.ensure(req.Group)
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		for j := range t.Partitions {
 			q := &t.Partitions[j]
-			resp.Topics[i].Partitions[j].ErrorCode = o.store(b, g, offsetCommit{
+			resp.Topics[i].Partitions[j].ErrorCode = o.store(b, req.Group, offsetCommit{
 				topic: b.topicOf(t.Topic, t.TopicID, req.Version >= 6), num: q.Partition, byID: req.Version >= 6,
 				offset: q.Offset, leaderEpoch: q.LeaderEpoch, metadata: q.Metadata, h: h,
 			})
 		}
 	}
-	o.answer(b, func() { reply(resp) })
+	o.answer(b, func(code int16) {
+		if code != ok {
+			txnOffsetAll(resp, req, code)
+		}
+		reply(resp)
+	})
 }
 
 func (b *Broker) topicOf(name string, id [16]byte, byID bool) *topic {
@@ -145,7 +156,7 @@ type offsetCommit struct {
 }
 
 // store writes one value to the log of the group's partition.
-func (o *offsets) store(b *Broker, g *group, c offsetCommit) int16 {
+func (o *offsets) store(b *Broker, group string, c offsetCommit) int16 {
 	p := b.pick(c.topic, c.num)
 	switch {
 	case p == nil && c.byID:
@@ -162,15 +173,33 @@ func (o *offsets) store(b *Broker, g *group, c offsetCommit) int16 {
 	c.h.count = 1
 	c.h.maxTime = v.timeMs
 	v.logOffset = o.p.log.appendVirtual(&c.h)
-	g.slot(p.name()).commit(v, c.h.producerID)
+	o.write(groupWrite{at: v.logOffset, pid: c.h.producerID, group: group, tp: p.name(), value: v})
 	return ok
 }
 
-// answer runs fn when what was appended so far is replicated.
-func (o *offsets) answer(b *Broker, fn func()) {
+// answer runs fn when what was appended so far is replicated, or it is known that it will not be in time.
+func (o *offsets) answer(b *Broker, fn func(code int16)) {
 	l := o.p.log
+	if o.p.replicated() {
+		o.p.whenCommitted(l.leo, offsetsTimeout, func(code int16) { fn(offsetsCode(code)) })
+		return
+	}
 	d := b.c.span(b.c.cfg.OffsetAppend, kindOffsetAppend, uint64(o.p.ix), uint64(l.leo), 0)
 	at := max(b.c.w.Now().Add(d), o.settled)
 	o.settled = at
-	b.loop.After(at.Sub(b.c.w.Now()), fn)
+	b.loop.After(at.Sub(b.c.w.Now()), func() { fn(ok) })
+}
+
+// offsetsTimeout is offsets.commit.timeout.ms.
+const offsetsTimeout = 5 * time.Second
+
+// offsetsCode is what a group coordinator says when its log could not be written.
+func offsetsCode(code int16) int16 {
+	switch code {
+	case unknownTopicOrPartition, notEnoughReplicas, notEnoughReplicasAfterAppend, requestTimedOut:
+		return coordinatorNotAvailable
+	case notLeader:
+		return notCoordinator
+	}
+	return code
 }

@@ -22,10 +22,12 @@ func (b *Broker) settings() []setting {
 		{"transactional.id.expiration.ms", ms(c.idExpirationMs())},
 		{"offsets.retention.minutes", "10080"},
 		{"offset.metadata.max.bytes", ms(maxMetadata)},
-		{"min.insync.replicas", "1"},
-		{"unclean.leader.election.enable", "false"},
+		{"min.insync.replicas", ms(int64(c.cfg.MinISR))},
+		{"unclean.leader.election.enable", strconv.FormatBool(c.cfg.UncleanElection)},
+		{"replica.lag.time.max.ms", ms(c.cfg.ReplicaLag.Milliseconds())},
+		{"producer.id.expiration.ms", ms(c.cfg.Housekeeping.ProducerExpiration.Milliseconds())},
 		{"message.max.bytes", "1048588"},
-		{"default.replication.factor", "1"},
+		{"default.replication.factor", ms(int64(c.cfg.Replication.Factor))},
 		{"auto.create.topics.enable", "false"},
 		{"num.partitions", "1"},
 	}
@@ -38,7 +40,7 @@ func (c *Cluster) idExpirationMs() int64 {
 	return 7 * 24 * 3600 * 1000
 }
 
-func (t *topic) settings() []setting {
+func (t *topic) settings(c *Cluster) []setting {
 	or := func(n, d int64) string {
 		if n == 0 {
 			n = d
@@ -52,18 +54,20 @@ func (t *topic) settings() []setting {
 	if t.cfg.AppendTime {
 		stamp = "LogAppendTime"
 	}
+	deleteRetention := strconv.FormatInt(t.cfg.deleteRetention().Milliseconds(), 10)
 	return []setting{
 		{"cleanup.policy", cleanup},
 		{"compression.type", "producer"},
 		{"max.message.bytes", strconv.Itoa(t.maxBytes())},
 		{"message.timestamp.type", stamp},
 		{"min.compaction.lag.ms", or(t.cfg.MinCompactionMs, 0)},
-		{"min.insync.replicas", "1"},
-		{"retention.bytes", "-1"},
+		{"delete.retention.ms", deleteRetention},
+		{"min.insync.replicas", or(int64(t.cfg.MinISR), int64(c.cfg.MinISR))},
+		{"retention.bytes", or(t.cfg.RetentionBytes, -1)},
 		{"retention.ms", or(t.cfg.RetentionMs, 7*24*3600*1000)},
-		{"segment.bytes", "1073741824"},
-		{"segment.ms", or(0, 7*24*3600*1000)},
-		{"unclean.leader.election.enable", "false"},
+		{"segment.bytes", strconv.Itoa(t.cfg.rolls().bytes)},
+		{"segment.ms", or(t.cfg.rolls().ms, 0)},
+		{"unclean.leader.election.enable", strconv.FormatBool(t.cfg.UncleanElection || c.cfg.UncleanElection)},
 	}
 }
 
@@ -80,7 +84,7 @@ func (b *Broker) describeConfigs(kreq kmsg.Request, reply func(kmsg.Response)) {
 			(q.ResourceName == "" || q.ResourceName == strconv.Itoa(int(b.id))):
 			all = b.settings()
 		case q.ResourceType == kmsg.ConfigResourceTypeTopic && t != nil && b.seesTopic(t):
-			all = t.settings()
+			all = t.settings(b.c)
 		case q.ResourceType == kmsg.ConfigResourceTypeTopic:
 			r.ErrorCode = unknownTopicOrPartition
 		default:

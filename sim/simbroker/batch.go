@@ -22,6 +22,9 @@ const (
 	atCount       = 57
 	batchHeader   = 61
 
+	// markerCoordinator is where the coordinator epoch lies in the record of a marker.
+	markerCoordinator = 12
+
 	attrCompression = 0x07
 	attrAppendTime  = 0x08
 	attrTxn         = 0x10

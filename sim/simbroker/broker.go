@@ -25,6 +25,8 @@ type Broker struct {
 	next    Profile // the one that it starts with the next time
 	knows   int16   // the level of transaction.version that it has heard of
 
+	stalls int // how many faults keep its followers from fetching
+
 	pausedAt env.Instant // since when it is seen to be held; 0: it is not
 
 	p     *proc.Process

@@ -162,16 +162,18 @@ func TestChaosKeepsEveryVerdict(t *testing.T) {
 	}{{"k41", false}, {"k41", true}, {"k39", true}, {"k41-tv0", true}} {
 		committed, aborted := 0, 0
 		for seed := range uint64(25) {
-			a, b := chaos(t, seed, c.profile, c.old)
-			committed, aborted = committed+a, aborted+b
+			for _, copies := range []int{1, 3} {
+				a, b := chaos(t, seed, c.profile, c.old, copies)
+				committed, aborted = committed+a, aborted+b
+			}
 		}
-		if committed < 100 || aborted < 50 {
+		if committed < 200 || aborted < 100 {
 			t.Errorf("%s old=%v: only %d committed and %d aborted", c.profile, c.old, committed, aborted)
 		}
 	}
 }
 
-func chaos(t *testing.T, seed uint64, profile string, old bool) (committed, aborted int) {
+func chaos(t *testing.T, seed uint64, profile string, old bool, copies int) (committed, aborted int) {
 	rotating := seed%5 == 4 // of which the sequential model knows nothing
 	r := newRig(t, seed, profile, func(c *Config) {
 		if rotating {
@@ -179,7 +181,9 @@ func chaos(t *testing.T, seed uint64, profile string, old bool) (committed, abor
 		}
 		c.Encode = seed%2 == 0
 		c.Record = true
+		c.Replication.Factor, c.MinISR, c.ReplicaLag = copies, min(copies, 2), 2*time.Second
 	})
+	watch := newWatcher(r)
 	var writers []*chaosWriter
 	for i := range 3 {
 		w := &chaosWriter{r: r, id: fmt.Sprint("writer", i), old: old, verdict: map[string]bool{}, unsure: map[string]bool{}}
@@ -192,11 +196,13 @@ func chaos(t *testing.T, seed uint64, profile string, old bool) (committed, abor
 		v := r.w.Draw(kindChaos, i, 1, 0)
 		r.w.RunFor(sim.Between(v, 5*time.Millisecond, 200*time.Millisecond))
 		r.alive()
+		watch.look()
 		r.strike(r.w.Draw(kindChaos, i, 2, 0), i)
 	}
 	for i := range 3 {
 		r.c.Node(i).Resume()
 		r.c.Node(i).Start()
+		r.c.ResumeReplicas(i)
 	}
 	for _, w := range writers {
 		w.stop = true
@@ -207,6 +213,7 @@ func chaos(t *testing.T, seed uint64, profile string, old bool) (committed, abor
 		t.Fatalf("%s seed %d: writers do not come to rest", profile, seed)
 	}
 	r.settle()
+	watch.look()
 	for part := range int32(3) {
 		got := map[string]int{}
 		for _, v := range r.committed(part) {
@@ -261,6 +268,11 @@ func (r *rig) judge() {
 func (r *rig) strike(v, i uint64) {
 	at := int(v >> 8 % 3)
 	w := fmt.Sprint("writer", v>>16%3)
+	if r.c.cfg.Replication.Factor > 1 && v>>40%4 == 0 {
+		r.c.StallReplicas(at)
+		r.w.At(r.w.Now().Add(sim.Between(v*0x9e3779b97f4a7c15, time.Millisecond, 6*time.Second)), func() { r.c.ResumeReplicas(at) })
+		return
+	}
 	switch v % 8 {
 	case 0:
 		r.c.MoveCoordinator(w, at)

@@ -69,6 +69,12 @@ func (c *client) Send(node int32, req kmsg.Request, done func(kmsg.Response, err
 		c.loop.Post(func() { done(nil, fmt.Errorf("broker %d: %w", node, broker.ErrNotSent)) })
 		return
 	}
+	if p, isProduce := req.(*kmsg.ProduceRequest); isProduce && p.Acks == 0 { // nothing will be answered
+		resp := p.ResponseKind()
+		c.loop.Post(func() { done(resp, nil) })
+		k.send(&frame{first: asked{req: c.wire(req)}}, req)
+		return
+	}
 	k.asked = append(k.asked, pending{done: done, due: k.due(req), op: c.begin(req)})
 	k.send(&frame{first: asked{req: c.wire(req)}}, req)
 }

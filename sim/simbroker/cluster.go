@@ -8,6 +8,7 @@ import (
 	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/invariant"
+	"github.com/onefold/onefold/engine/probe"
 	"github.com/onefold/onefold/sim"
 )
 
@@ -35,6 +36,10 @@ type Cluster struct {
 	scratch []byte    // of appends without a network
 	clients []*client // of loops that were alive when last looked at
 	late    []LateAnswer
+
+	uncleans int // elections of replicas that were not in sync
+	cuts     []Truncation
+	house    house
 }
 
 // New puts a cluster on a world, where fault plans find it, and starts its brokers. World.BrokerPort is left to the caller.
@@ -53,7 +58,7 @@ func New(w *sim.World, cfg Config) *Cluster {
 		s := &shard{c: c, ix: int32(i), leader: int32(i % cfg.Brokers), byID: map[string]*txnEntry{}}
 		c.shards = append(c.shards, s)
 	}
-	t := c.addTopic(offsetsTopic, cfg.OffsetsPartitions, 0, TopicConfig{Cleanup: "compact"}, false)
+	t := c.addTopic(offsetsTopic, cfg.OffsetsPartitions, cfg.Replication.Factor, 0, TopicConfig{Cleanup: "compact"}, false)
 	t.internal = true
 	c.offsets = t.parts
 	for _, p := range c.offsets {
@@ -86,6 +91,8 @@ func (c *Cluster) draw(k env.Kind, a, b, d uint64) uint64 { return c.w.Draw(k, a
 func (c *Cluster) span(s Span, k env.Kind, a, b, d uint64) time.Duration {
 	return sim.Between(c.w.Draw(k, a, b, d), s.Min, s.Max)
 }
+
+func (c *Cluster) reached(p probe.Probe) { c.w.Reach(p) }
 
 func (c *Cluster) newPID() int64 {
 	c.nextPID++

@@ -16,6 +16,20 @@ type Config struct {
 	TxnShards         int // partitions of __transaction_state; 8
 	OffsetsPartitions int // partitions of __consumer_offsets; 8
 
+	// Replication says how many copies partitions have, and how they are kept equal.
+	Replication Replication
+	// UncleanElection is the cluster's unclean.leader.election.enable: a replica that is not in sync may lead when no other
+	// can. A topic can allow it for itself.
+	UncleanElection bool
+	// MinISR is the cluster's min.insync.replicas; 1.
+	MinISR int
+	// ReplicaLag is replica.lag.time.max.ms: a follower that has not caught up for so long leaves the ISR; 10 s. (A real
+	// broker's default is 30 s.)
+	ReplicaLag time.Duration
+
+	// Housekeeping says when a broker deletes, compacts and forgets of its own accord.
+	Housekeeping Housekeeping
+
 	// MaxTxnTimeout is the broker's transaction.max.timeout.ms; 15 minutes.
 	MaxTxnTimeout time.Duration
 	// ScanInterval is how often a coordinator looks for transactions that are past their timeout; 10 s.
@@ -59,6 +73,26 @@ type Config struct {
 	Encode bool
 }
 
+// Replication describes the copies of partitions.
+type Replication struct {
+	// Factor is default.replication.factor: the copies of a topic that does not say itself, and of __consumer_offsets; 1.
+	// Partitions of __consumer_offsets with one copy move to another broker when theirs dies, as if they had more.
+	Factor int
+	// Fetch bounds the time from a follower's fetch until the leader hears of it with the next one; 0.3 to 3 ms. One in 64
+	// takes ten times as long.
+	Fetch Span
+}
+
+// Housekeeping is what brokers do to logs once in a while. The zero value of a field means Kafka's default; below 0: only
+// when it is asked for by a method of Cluster.
+type Housekeeping struct {
+	Retention time.Duration // log.retention.check.interval.ms; 5 minutes
+	Cleaner   time.Duration // log.cleaner.backoff.ms; 15 s
+	// ProducerExpiration is producer.id.expiration.ms, by the timestamp of a producer's last record; 24 h. It is looked at
+	// each ProducerScan: producer.id.expiration.check.interval.ms; 10 minutes.
+	ProducerExpiration, ProducerScan time.Duration
+}
+
 // Span is an interval from which a duration is drawn, both ends included.
 type Span struct{ Min, Max time.Duration }
 
@@ -88,6 +122,20 @@ func (c Config) withDefaults() Config {
 	if c.MaxTxnTimeout == 0 {
 		c.MaxTxnTimeout = 15 * time.Minute
 	}
+	positive(&c.Replication.Factor, 1)
+	positive(&c.MinISR, 1)
+	c.Replication.Factor = min(c.Replication.Factor, c.Brokers)
+	c.Replication.Fetch = c.Replication.Fetch.or(300*time.Microsecond, 3*time.Millisecond)
+	or := func(d *time.Duration, otherwise time.Duration) {
+		if *d == 0 {
+			*d = otherwise
+		}
+	}
+	or(&c.ReplicaLag, 10*time.Second)
+	or(&c.Housekeeping.Retention, 5*time.Minute)
+	or(&c.Housekeeping.Cleaner, 15*time.Second)
+	or(&c.Housekeeping.ProducerExpiration, 24*time.Hour)
+	or(&c.Housekeeping.ProducerScan, 10*time.Minute)
 	if c.ScanInterval == 0 {
 		c.ScanInterval = 10 * time.Second
 	}

@@ -71,6 +71,9 @@ func (s *serverConn) next() {
 	}
 }
 
+// silence is the answer that is not sent.
+var silence kmsg.Response = &kmsg.ProduceResponse{Version: -1}
+
 // reply answers the request that is worked on.
 func (s *serverConn) reply(resp kmsg.Response) {
 	if d := s.at.lateReply; d > 0 {
@@ -82,6 +85,7 @@ func (s *serverConn) reply(resp kmsg.Response) {
 	lose, req := s.at.loseReply, s.at.req
 	s.at, s.busy = asked{}, false
 	switch {
+	case resp == silence:
 	case s.link == nil:
 		s.b.c.noteLate(req, resp)
 	case s.closed:

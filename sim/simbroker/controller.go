@@ -15,8 +15,14 @@ func (c *Cluster) brokerDied(b *Broker, incarnation uint64) {
 		}
 	}
 	for _, p := range c.parts {
-		if p.leader == b.id {
-			p.forget()
+		switch {
+		case p.leader == b.id:
+			p.halt()
+		case p.replicated():
+			p.settle()
+			if r := p.replicaOn(b.id); r != nil {
+				r.due, r.to = 0, -1
+			}
 		}
 	}
 	c.w.Loop().After(c.span(c.cfg.Session, kindSession, b.node.Key(), incarnation, 0), func() {
@@ -49,6 +55,7 @@ func (c *Cluster) watch() {
 			c.failOver()
 		}
 	}
+	c.housekeep(now)
 	c.w.Loop().After(watchInterval, c.watch)
 }
 
@@ -64,9 +71,7 @@ func (c *Cluster) fenceBroker(b *Broker) {
 		}
 	}
 	for _, p := range c.parts {
-		if p.leader == b.id {
-			p.lead(-1)
-		}
+		p.fence(b.id)
 	}
 	for _, k := range c.brokers {
 		if k.up() && k.peers[b.id].link != nil { // what others still ask it will not be answered
@@ -84,7 +89,7 @@ func (c *Cluster) failOver() {
 		}
 	}
 	for _, p := range c.offsets {
-		if p.leader < 0 {
+		if p.leader < 0 && !p.replicated() {
 			d := c.span(c.cfg.FailOver, kindFailOver, 1<<32|uint64(p.ix), uint64(p.leaderEpoch), 0)
 			c.w.Loop().After(d, func() { c.adoptOffsets(p, nil) })
 		}
@@ -118,6 +123,10 @@ func (c *Cluster) adoptShard(s *shard, to *Broker) {
 }
 
 func (c *Cluster) adoptOffsets(p *partition, to *Broker) {
+	if p.replicated() {
+		p.elect()
+		return
+	}
 	if p.leader >= 0 || p.deleted || p.held {
 		return
 	}
@@ -125,7 +134,6 @@ func (c *Cluster) adoptOffsets(p *partition, to *Broker) {
 		to = c.elect(1<<32|uint64(p.ix), uint64(p.leaderEpoch))
 	}
 	if to != nil {
-		p.home = to.id
 		p.lead(to.id)
 	}
 }
@@ -177,8 +185,9 @@ func (c *Cluster) registerCoordinators(b *Broker) {
 		case p.held:
 		case p.leader == b.id && !p.group.loaded:
 			p.group.load()
+		case p.leader < 0 && p.replicated():
+			p.elect()
 		case p.leader < 0:
-			p.home = b.id
 			p.lead(b.id)
 		}
 	}
@@ -188,7 +197,11 @@ func (c *Cluster) registerCoordinators(b *Broker) {
 // have loaded, and decided transactions are then driven to their end while partitions have no leader.
 func (c *Cluster) registerData(b *Broker) {
 	for _, p := range c.parts {
-		if !p.deleted && !p.held && p.leader < 0 && p.home == b.id {
+		switch {
+		case p.deleted || p.held || p.leader >= 0:
+		case p.replicated():
+			p.elect()
+		case p.replicas[0].broker == b.id:
 			p.lead(b.id)
 		}
 	}

@@ -1,6 +1,8 @@
 package simbroker
 
 import (
+	"slices"
+
 	"github.com/onefold/onefold/engine/broker"
 	"github.com/onefold/onefold/sim"
 )
@@ -22,10 +24,9 @@ func (p planned) MoveCoordinator(name string) bool {
 	if from < 0 {
 		return false
 	}
-	to := p.c.nextAble(from)
 	moved := p.c.MoveCoordinators(from)
 	for _, q := range p.c.offsets {
-		if q.leader == int32(from) && to >= 0 && p.c.moveLeader(q, to) {
+		if q.leader == int32(from) && p.c.moveLeader(q, q.nextLeader()) {
 			moved++
 		}
 	}
@@ -49,7 +50,7 @@ func (p planned) MoveLeader(topic string, num int32) bool {
 	if q == nil || q.leader < 0 {
 		return false
 	}
-	return p.c.moveLeader(q, p.c.nextAble(int(q.leader)))
+	return p.c.moveLeader(q, q.nextLeader())
 }
 
 // DropLeader leaves a partition without a leader until ElectLeader.
@@ -63,6 +64,31 @@ func (p planned) ElectLeader(topic string, num int32) bool {
 	}
 	p.c.GiveLeader(topic, num)
 	return true
+}
+
+// StallReplicas keeps the followers on a broker from fetching until ResumeReplicas. It meets nothing where partitions have
+// one copy.
+func (p planned) StallReplicas(name string) bool {
+	i := p.c.brokerNamed(name)
+	if i < 0 || !slices.ContainsFunc(p.c.parts, func(q *partition) bool { return q.replicated() && q.replicaOn(int32(i)) != nil }) {
+		return false
+	}
+	p.c.StallReplicas(i)
+	return true
+}
+
+// ResumeReplicas undoes StallReplicas.
+func (p planned) ResumeReplicas(name string) bool {
+	i := p.c.brokerNamed(name)
+	if i < 0 || p.c.brokers[i].stalls == 0 {
+		return false
+	}
+	p.c.ResumeReplicas(i)
+	return true
+}
+
+func (c *Cluster) brokerNamed(name string) int {
+	return slices.IndexFunc(c.brokers, func(b *Broker) bool { return b.node.Name() == name })
 }
 
 // inFlight tells whether a node is in the middle of something that involves the cluster: a client waits for an answer

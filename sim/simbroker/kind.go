@@ -27,6 +27,9 @@ const (
 	kindScan                                          // phase of the timeout scan: broker, incarnation
 	kindGroupLoad                                     // time of a load of a group partition: partition, leader epoch
 	kindFinalize                                      // when a broker hears of a feature: number of the change, broker
+	kindFetch                                         // time of a follower's fetch: partition and replica, end, round
+	kindFetchLate                                     // whether it takes long: same
+	kindHeard                                         // whether a follower has heard of the high watermark: same
 )
 
 // What happens in the cluster, as entries.
@@ -38,15 +41,26 @@ var (
 	entryLeader  = trace.NewKind("leader", "partition", "broker", "epoch", "")
 	entryCoord   = trace.NewKind("coordinator", "shard", "broker", "epoch", "")
 
-	entryUpgrade  = trace.NewKind("upgrade", "broker", "profile", "", "")
-	entryFinalize = trace.NewKind("finalize", "transaction.version", "", "", "")
+	entryUpgrade   = trace.NewKind("upgrade", "broker", "profile", "", "")
+	entryFinalize  = trace.NewKind("finalize", "transaction.version", "", "", "")
+	entryISR       = trace.NewKind("isr", "partition", "brokers", "epoch", "")
+	entryTruncated = trace.NewKind("truncated", "partition", "broker", "from", "to")
 )
 
 var (
-	probeDropped   = probe.New("simbroker: marker dropped")
-	probeReDriven  = probe.New("simbroker: decided transaction driven again by another coordinator")
-	probeTimeout   = probe.New("simbroker: transaction timed out")
-	probeFenced    = probe.New("simbroker: open transaction fenced")
-	probeDuplicate = probe.New("simbroker: duplicate batch recognised")
-	probeUnstable  = probe.New("simbroker: unstable offset answered")
+	probeDropped     = probe.New("simbroker: marker dropped")
+	probeReDriven    = probe.New("simbroker: decided transaction driven again by another coordinator")
+	probeTimeout     = probe.New("simbroker: transaction timed out")
+	probeFenced      = probe.New("simbroker: open transaction fenced")
+	probeDuplicate   = probe.New("simbroker: duplicate batch recognised")
+	probeTruncated   = probe.New("simbroker: follower truncated what its new leader does not have")
+	probeShorter     = probe.New("simbroker: new leader without the newest records")
+	probeShrunk      = probe.New("simbroker: replica left the ISR")
+	probeUnclean     = probe.New("simbroker: unclean election")
+	probeTooFew      = probe.New("simbroker: too few replicas in sync for a write")
+	probeTooFewAfter = probe.New("simbroker: too few replicas in sync after an append")
+	probeAckTimeout  = probe.New("simbroker: write not on all replicas in time")
+	probeExpired     = probe.New("simbroker: producer forgotten by a partition")
+	probeCompacted   = probe.New("simbroker: log compacted")
+	probeUnstable    = probe.New("simbroker: unstable offset answered")
 )

@@ -17,48 +17,62 @@ type batch struct {
 	size    int
 	chunk   int32
 	maxTime int64
+	horizon int64 // when a cleaner may drop it, as a marker, or its null values; 0: not known yet
 	epoch   int16
 	txn     bool
 	control bool
 	commit  bool
 }
 
-// openTxn is a transaction that has records in the log and no marker yet.
-type openTxn struct{ pid, first int64 }
-
-// abortedTxn is an entry of the transaction index, in order of marker.
-type abortedTxn struct{ pid, first, marker, stable int64 }
-
-// log is one copy of a partition. Everything but the guards is on the disk.
+// log is one copy of a partition, or several that are equal as far as they go: see replica. Everything but the guards is on
+// the disk.
 //
-// Invariant: lso <= hw <= leo, and open is in order of first.
+// Invariant: start <= lso <= hw <= leo.
 type log struct {
-	chunks  []chunk
-	size    int // bytes, of all batches that were ever appended
-	batches []batch
-	start   int64
-	leo     int64
-	hw      int64
+	ledger
+	floor *ledger // what the batches below start have left behind; nil: nothing
 
-	producers []producerState
-	byID      map[int64]int32 // producer id -> index of producers
-	open      []openTxn
-	aborted   []abortedTxn
+	chunks   []chunk
+	size     int // bytes, of all batches that were ever appended
+	batches  []batch
+	segments []segment
+	rolls    rolls
+	epochs   []epochStart
+	start    int64
+	leo      int64
+	hw       int64
+	only     bool // there is no other copy: what is appended is committed at once
 
 	guards    []producerGuard
 	nextGuard uint64
 }
 
 func newLog(start int64) *log {
-	return &log{start: start, leo: start, hw: start, byID: map[int64]int32{}}
+	return &log{ledger: newLedger(), start: start, leo: start, hw: start, only: true, rolls: defaultRolls}
 }
 
 // stable is the last stable offset: what a read_committed reader may read is below it.
 func (l *log) stable() int64 {
-	if len(l.open) > 0 && l.open[0].first < l.hw {
-		return max(l.open[0].first, l.start)
+	s := l.hw
+	if len(l.open) > 0 {
+		s = min(s, l.open[0].first)
 	}
-	return l.hw
+	for i := range l.closing {
+		s = min(s, l.closing[i].first)
+	}
+	return max(s, l.start)
+}
+
+// commit moves the high watermark. Transactions whose marker is below it are over for readers, too.
+func (l *log) commit(hw int64) {
+	l.hw = hw
+	n := 0
+	for n < len(l.closing) && l.closing[n].marker < hw {
+		n++
+	}
+	if n > 0 {
+		l.closing = append(l.closing[:0], l.closing[n:]...)
+	}
 }
 
 // limit is the end of what a reader may see.
@@ -69,28 +83,6 @@ func (l *log) limit(committed bool) int64 {
 	return l.hw
 }
 
-func (l *log) producer(pid int64) *producerState {
-	if i, known := l.byID[pid]; known {
-		return &l.producers[i]
-	}
-	return nil
-}
-
-func (l *log) ensureProducer(pid int64, epoch int16) *producerState {
-	if s := l.producer(pid); s != nil {
-		return s
-	}
-	l.byID[pid] = int32(len(l.producers))
-	l.producers = append(l.producers, producerState{id: pid, epoch: epoch, coord: -1, openFirst: -1})
-	return &l.producers[len(l.producers)-1]
-}
-
-// isOpen tells whether a transaction of exactly this identity is open here.
-func (l *log) isOpen(pid int64, epoch int16) bool {
-	s := l.producer(pid)
-	return s != nil && s.openFirst >= 0 && s.epoch == epoch
-}
-
 // appendBatch stores b, which was checked, and returns its base offset. A log append time below 0 keeps the times of the
 // producer.
 func (l *log) appendBatch(b []byte, h *header, leaderEpoch int32, appendTime int64) int64 {
@@ -98,14 +90,8 @@ func (l *log) appendBatch(b []byte, h *header, leaderEpoch int32, appendTime int
 	if h.producerID < 0 {
 		return base
 	}
-	s := l.ensureProducer(h.producerID, h.epoch)
-	s.moveTo(h.epoch)
-	s.remember(sequenceRange{h.sequence, h.lastSequence(), base, l.leo - 1, h.maxTime})
+	l.note(h, base, l.leo-1)
 	if h.txn() {
-		if s.openFirst < 0 {
-			s.openFirst = base
-			l.open = append(l.open, openTxn{h.producerID, base})
-		}
 		l.unprotect(h.producerID)
 	}
 	return base
@@ -123,8 +109,11 @@ func (l *log) place(b []byte, h *header, leaderEpoch int32, appendTime int64) in
 		binary.BigEndian.PutUint64(stored[atMaxTime:], uint64(h.maxTime))
 		binary.BigEndian.PutUint32(stored[atCRC:], crc32.Checksum(stored[atAttributes:], castagnoli))
 	}
+	l.roll(base, at, len(b), h.maxTime)
 	l.leo = base + int64(h.count)
-	l.hw = l.leo
+	if l.only {
+		l.hw = l.leo
+	}
 	if len(l.batches) == cap(l.batches) {
 		l.batches = slices.Grow(l.batches, max(64, len(l.batches)))
 	}
@@ -139,8 +128,11 @@ func (l *log) place(b []byte, h *header, leaderEpoch int32, appendTime int64) in
 // its offset.
 func (l *log) appendVirtual(h *header) int64 {
 	base := l.leo
+	l.roll(base, l.size, 0, h.maxTime)
 	l.leo++
-	l.hw = l.leo
+	if l.only {
+		l.hw = l.leo
+	}
 	l.batches = append(l.batches, batch{
 		base: base, last: base, pid: h.producerID, at: l.size, chunk: int32(max(len(l.chunks)-1, 0)), maxTime: h.maxTime,
 		epoch: h.epoch, txn: h.txn(),
@@ -148,13 +140,7 @@ func (l *log) appendVirtual(h *header) int64 {
 	if h.producerID < 0 {
 		return base
 	}
-	s := l.ensureProducer(h.producerID, h.epoch)
-	s.moveTo(h.epoch)
-	s.lastTime = h.maxTime
-	if s.openFirst < 0 {
-		s.openFirst = base
-		l.open = append(l.open, openTxn{h.producerID, base})
-	}
+	l.noteVirtual(h.producerID, h.epoch, base, h.maxTime)
 	return base
 }
 
@@ -177,46 +163,11 @@ func (l *log) appendMarker(m marker, leaderEpoch int32, p *Profile, now int64) (
 	h := readHeader(b)
 	at := l.place(b, &h, leaderEpoch, -1)
 	l.batches[len(l.batches)-1].commit = m.commit
-	s = l.ensureProducer(m.pid, m.epoch)
-	if s.openFirst >= 0 {
-		closed = true
-		l.close(s, at, m.commit)
-	}
-	s.moveTo(m.epoch)
-	s.coord, s.lastTime = m.coord, now
+	closed = l.noteMarker(m, at, l.hw, now)
 	if g := l.guardOf(m.pid); g != nil && (g.version != 2 || g.epoch != m.epoch) {
 		l.unprotect(m.pid)
 	}
 	return closed, ok
-}
-
-// close ends the open transaction of s with a marker at an offset.
-func (l *log) close(s *producerState, at int64, commit bool) {
-	i := 0
-	for l.open[i].pid != s.id {
-		i++
-	}
-	first := l.open[i].first
-	l.open = append(l.open[:i], l.open[i+1:]...)
-	if !commit {
-		l.aborted = append(l.aborted, abortedTxn{s.id, first, at, l.stable()})
-	}
-	s.openFirst = -1
-}
-
-// truncateBefore moves the start of the log.
-func (l *log) truncateBefore(offset int64) {
-	l.start = max(l.start, offset)
-	n := 0
-	for n < len(l.batches) && l.batches[n].last < l.start {
-		n++
-	}
-	l.batches = l.batches[n:]
-	n = 0
-	for n < len(l.aborted) && l.aborted[n].marker < l.start {
-		n++
-	}
-	l.aborted = l.aborted[n:]
 }
 
 // check looks at the whole log.

@@ -47,7 +47,8 @@ func (c *Cluster) MoveGroup(group string, to int) bool {
 	return c.moveLeader(c.groupPartition(group), to)
 }
 
-// MoveLeader gives a partition, and its only copy, to another broker. Guards are lost, data is not.
+// MoveLeader gives a partition to another broker: to a replica in sync, or with its only copy to any broker. Guards are
+// lost, and what is not on all replicas in sync yet may be.
 func (c *Cluster) MoveLeader(topic string, num int32, to int) bool {
 	p := c.find(topic, num)
 	return p != nil && c.moveLeader(p, to)
@@ -57,7 +58,9 @@ func (c *Cluster) moveLeader(p *partition, to int) bool {
 	if to < 0 || to >= len(c.brokers) || !c.brokers[to].able() || p.leader == int32(to) {
 		return false
 	}
-	p.home = int32(to)
+	if r := p.replicaOn(int32(to)); p.replicated() && (r == nil || !r.isr) {
+		return false
+	}
 	p.lead(int32(to))
 	return true
 }
@@ -80,7 +83,10 @@ func (c *Cluster) GiveLeader(topic string, num int32) {
 		return
 	}
 	p.held = false
-	if b := c.brokers[p.home]; b.able() {
+	if p.elect() || p.replicated() {
+		return
+	}
+	if b := c.brokers[p.replicas[0].broker]; b.able() {
 		p.lead(b.id)
 	} else if p.group != nil {
 		c.adoptOffsets(p, nil)
@@ -91,6 +97,25 @@ func (c *Cluster) nextAble(from int) int {
 	for i := 1; i <= len(c.brokers); i++ {
 		if b := c.brokers[(from+i)%len(c.brokers)]; b.able() && int(b.id) != from {
 			return int(b.id)
+		}
+	}
+	return -1
+}
+
+// nextLeader is the next broker that a partition can move to; -1: none.
+func (p *partition) nextLeader() int {
+	if !p.replicated() {
+		return p.c.nextAble(int(p.leader))
+	}
+	at := 0
+	for i := range p.replicas {
+		if p.replicas[i].broker == p.leader {
+			at = i
+		}
+	}
+	for i := 1; i < len(p.replicas); i++ {
+		if r := &p.replicas[(at+i)%len(p.replicas)]; r.isr && p.c.brokers[r.broker].able() {
+			return int(r.broker)
 		}
 	}
 	return -1

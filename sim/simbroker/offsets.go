@@ -7,7 +7,8 @@ import "github.com/onefold/onefold/engine/env"
 type offsets struct {
 	p       *partition
 	loaded  bool
-	settled env.Instant // until when appends are being replicated
+	settled env.Instant  // until when appends are being replicated, where there is one copy only
+	writes  []groupWrite // not below the high watermark yet, in order
 	groups  []*group
 	byName  map[string]*group
 }
@@ -47,6 +48,54 @@ func newOffsets(p *partition) *offsets {
 // groupPartition is the partition of __consumer_offsets that a group hashes to.
 func (c *Cluster) groupPartition(name string) *partition {
 	return c.offsets[javaHash(name)%int32(len(c.offsets))]
+}
+
+// groupWrite is one record of the log of a group partition: a value that was committed, or the end of a transaction. It
+// counts from when all replicas in sync have it.
+type groupWrite struct {
+	at     int64
+	pid    int64
+	marker bool
+	commit bool // of a marker
+	group  string
+	tp     TopicPartition
+	value  offsetValue
+}
+
+// write takes in a record that was appended.
+func (o *offsets) write(w groupWrite) {
+	if w.at < o.p.log.hw {
+		o.take(&w)
+		return
+	}
+	o.writes = append(o.writes, w)
+}
+
+// apply takes in what has come below the high watermark.
+func (o *offsets) apply(hw int64) {
+	n := 0
+	for n < len(o.writes) && o.writes[n].at < hw {
+		o.take(&o.writes[n])
+		n++
+	}
+	o.writes = append(o.writes[:0], o.writes[n:]...)
+}
+
+func (o *offsets) take(w *groupWrite) {
+	if w.marker {
+		o.ended(w.pid, w.commit)
+		return
+	}
+	o.ensure(w.group).slot(w.tp).commit(w.value, w.pid)
+}
+
+// truncate forgets what a new leader does not have.
+func (o *offsets) truncate(end int64) {
+	n := len(o.writes)
+	for n > 0 && o.writes[n-1].at >= end {
+		n--
+	}
+	o.writes = o.writes[:n]
 }
 
 // load reads the log of the partition in its new leader's memory, which takes a while.

@@ -22,6 +22,7 @@ type Profile struct {
 	MarkerStrict  bool // a marker of version 2 needs an epoch above the stored one
 	PersistPrev   bool // previous and next producer id survive a coordinator's fail-over
 	RotateOnFence bool // an internal abort at an exhausted epoch moves to a new producer id
+	HWNeedsMinISR bool // the high watermark waits while too few replicas are in sync
 	AddPendFirst  bool // "pending" is tested before producer id and epoch in AddPartitionsToTxn
 
 	// DropMarkerNoLeader: a marker for a partition that has no leader is dropped, and the transaction completes.
@@ -73,6 +74,7 @@ var changes = []change{
 	{"k35", "k400", "the group coordinator in Scala", func(p *Profile) { p.ForgetsPending = true }},
 	{"k37", "", "KIP-890 part 1: partition verification (3.6)", func(p *Profile) { p.Verify = true }},
 	{"k37", "", "the same for offsets (3.7)", func(p *Profile) { p.VerifyOffsets = true }},
+	{"k37", "", "KAFKA-15583: strict minimum of the ISR (3.7)", func(p *Profile) { p.HWNeedsMinISR = true }},
 	{"k39", "", "TRANSACTION_ABORTABLE (3.8)", func(p *Profile) { p.AbortableErr = true }},
 	{"k39", "k400", "KAFKA-19690 (3.9.2)", func(p *Profile) { p.EpochBefore48 = true }},
 	{"k400", "", "KIP-890 part 2: transaction.version 2", func(p *Profile) { p.HasFeature, p.TransactionVersion = true, 2 }},

@@ -74,10 +74,11 @@ func (r *round) deliver(p *partition, try uint64) {
 	default:
 		b.call(r.s.c.brokers[p.leader], func(to *Broker, answer func(int16)) {
 			m, code := r.m, ok
-			if m.version, code = markerVersion(b, to, m.version); code == ok {
-				code = p.writeMarker(to, m)
+			if m.version, code = markerVersion(b, to, m.version); code != ok {
+				answer(code)
+				return
 			}
-			answer(code)
+			p.writeMarker(to, m, answer)
 		}, func(code int16) { r.answered(p, try, code) })
 	}
 }

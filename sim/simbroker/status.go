@@ -114,6 +114,8 @@ func (c *Cluster) Settled() (settled bool, waitsFor string) {
 		case p.deleted:
 		case p.leader < 0:
 			return false, fmt.Sprintf("%s has no leader", p)
+		case p.log.hw < p.log.leo:
+			return false, fmt.Sprintf("%s is replicated up to %d of %d", p, p.log.hw, p.log.leo)
 		case p.log.stable() < p.log.hw:
 			return false, fmt.Sprintf("%s is open at %d of producer %d", p, p.log.open[0].first, p.log.open[0].pid)
 		}

@@ -2,6 +2,7 @@ package simbroker
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/id"
@@ -15,6 +16,24 @@ type TopicConfig struct {
 	RetentionMs     int64  // retention.ms; 0 is 7 days, -1 for ever
 	MinCompactionMs int64  // min.compaction.lag.ms
 	MaxMessageBytes int    // max.message.bytes; 0 is 1048588
+	MinISR          int    // min.insync.replicas; 0 is the cluster's
+	UncleanElection bool   // unclean.leader.election.enable; the cluster's setting counts, too
+	SegmentMs       int64  // segment.ms; 0 is 7 days
+	SegmentBytes    int    // segment.bytes; 0 is 1 GiB
+	RetentionBytes  int64  // retention.bytes; 0 and -1: no limit
+	DeleteRetention int64  // delete.retention.ms; 0 is 1 day, -1 is none
+}
+
+// rolls says when logs of the topic begin a new segment.
+func (t *TopicConfig) rolls() rolls {
+	r := defaultRolls
+	if t.SegmentMs > 0 {
+		r.ms = t.SegmentMs
+	}
+	if t.SegmentBytes > 0 {
+		r.bytes = t.SegmentBytes
+	}
+	return r
 }
 
 type topic struct {
@@ -24,23 +43,34 @@ type topic struct {
 	cfg      TopicConfig
 	internal bool
 	deleted  bool
+
+	replication int // how many replicas a new partition gets
 }
 
-// partition is one partition, its only copy included.
+// partition is one partition with its copies.
 type partition struct {
 	c     *Cluster
 	topic *topic
 	num   int32
 	ix    int32 // dense over the cluster
 
-	home        int32 // the broker whose disk holds it
-	leader      int32 // -1: none
+	replicas    []replica // in order of preference; never empty
+	leader      int32     // -1: none
 	leaderEpoch int32
 	visible     []env.Instant // from when each broker knows of it
 	deleted     bool
 	held        bool // kept without a leader by TakeLeader
 
-	log     *log
+	log       *log  // of the leader, or of the last one
+	committed int64 // the largest high watermark so far, but for what unclean elections took away
+	hwBefore  int64 // the high watermark before it last moved
+	hwAt      env.Instant
+	copying   bool // fetches of followers are under way
+	copyBy    env.Instant
+	round     uint64    // changes with each term and whenever fetches are given up
+	acks      []ackWait // writes that wait for their replicas
+	ackTimer  bool
+
 	waiters []*fetchWait // fetches that wait for the visible end to move
 	waiting []awaited    // markers that wait for a leader
 	group   *offsets     // of a partition of __consumer_offsets
@@ -58,8 +88,8 @@ func (p *partition) name() TopicPartition {
 func (p *partition) String() string { return p.name().String() }
 
 // addTopic makes a topic. Start is the first offset of each of its partitions.
-func (c *Cluster) addTopic(name string, partitions int, start int64, cfg TopicConfig, lag bool) *topic {
-	t := &topic{name: name, cfg: cfg}
+func (c *Cluster) addTopic(name string, partitions, replication int, start int64, cfg TopicConfig, lag bool) *topic {
+	t := &topic{name: name, cfg: cfg, replication: min(max(replication, 1), len(c.brokers))}
 	n := uint64(len(c.topics))
 	binary.BigEndian.PutUint64(t.id[:], c.draw(kindTopicID, n, 0, 0)|1)
 	binary.BigEndian.PutUint64(t.id[8:], c.draw(kindTopicID, n, 1, 0))
@@ -73,9 +103,8 @@ func (c *Cluster) addTopic(name string, partitions int, start int64, cfg TopicCo
 func (c *Cluster) addPartitions(t *topic, n int, start int64, lag bool) {
 	for range n {
 		num := int32(len(t.parts))
-		p := &partition{c: c, topic: t, num: num, ix: int32(len(c.parts)), log: newLog(start)}
-		p.home = c.placeFor(int32(len(c.topics)) - 1 + num)
-		p.leader = p.home
+		p := &partition{c: c, topic: t, num: num, ix: int32(len(c.parts))}
+		p.place(c.placeFor(int32(len(c.topics))-1+num), start)
 		p.visible = make([]env.Instant, len(c.brokers))
 		for b := range p.visible {
 			if lag {
@@ -84,6 +113,29 @@ func (c *Cluster) addPartitions(t *topic, n int, start int64, lag bool) {
 		}
 		t.parts = append(t.parts, p)
 		c.parts = append(c.parts, p)
+	}
+}
+
+// place puts a new partition on brokers: its leader, and those that follow it.
+func (p *partition) place(leader int32, start int64) {
+	brokers := int32(len(p.c.brokers))
+	for i := range int32(p.topic.replication) {
+		p.replicas = append(p.replicas, replica{broker: (leader + i) % brokers, isr: true, acked: -1, to: -1})
+	}
+	p.leader = leader
+	p.reset(start)
+}
+
+// reset gives an empty log to all replicas.
+func (p *partition) reset(start int64) {
+	p.log = newLog(start)
+	p.log.only, p.log.rolls = !p.replicated(), p.topic.cfg.rolls()
+	p.log.startEpoch(p.leaderEpoch)
+	p.committed, p.hwBefore, p.hwAt = start, start, p.c.w.Now()
+	for i := range p.replicas {
+		r := &p.replicas[i]
+		r.log, r.leo, r.hw, r.caught = p.log, start, start, p.hwAt
+		r.isr = p.c.brokers[r.broker].led || r.broker == p.leader
 	}
 }
 
@@ -114,23 +166,6 @@ func (b *Broker) pick(t *topic, num int32) *partition {
 
 func (b *Broker) sees(p *partition) bool { return b.c.w.Now() >= p.visible[b.id] }
 
-// lead gives a partition another leader, or none (-1). What the old one had only in memory is gone.
-func (p *partition) lead(leader int32) {
-	if p.leader == leader {
-		return
-	}
-	p.leader = leader
-	p.forget()
-	if leader >= 0 {
-		p.leaderEpoch++
-	}
-	p.c.w.Entry(nil, entryLeader, uint64(p.ix), uint64(int64(leader)), uint64(p.leaderEpoch), 0)
-	if p.group != nil && leader >= 0 {
-		p.group.load()
-	}
-	p.alert()
-}
-
 // alert tells those that wait for a change of leader.
 func (p *partition) alert() {
 	p.wake()
@@ -139,14 +174,6 @@ func (p *partition) alert() {
 	for _, a := range waiting {
 		d := p.c.span(Span{100_000, 5_000_000}, kindAwait, uint64(p.ix), uint64(p.leaderEpoch), 0)
 		a.loop.After(d, a.fn)
-	}
-}
-
-// forget is what the death of the leader does: guards are gone.
-func (p *partition) forget() {
-	p.log.guards = nil
-	if p.group != nil {
-		p.group.loaded = false
 	}
 }
 
@@ -169,23 +196,32 @@ func (c *Cluster) remove(t *topic) {
 	}
 }
 
-// writeMarker ends what a producer has open here, as the leader does for a coordinator.
-func (p *partition) writeMarker(b *Broker, m marker) int16 {
+// writeMarker ends what a producer has open here, as the leader does for a coordinator. It answers when all replicas in
+// sync have the marker.
+func (p *partition) writeMarker(b *Broker, m marker, answer func(code int16)) {
 	switch {
-	case p.deleted || !b.sees(p):
-		return unknownTopicOrPartition
-	case p.leader != b.id:
-		return unknownTopicOrPartition
+	case p.deleted || !b.sees(p), p.leader != b.id:
+		answer(unknownTopicOrPartition)
+		return
 	case p.group != nil && !p.group.loaded:
-		return coordinatorLoading
+		answer(coordinatorLoading)
+		return
+	case p.underMinISR():
+		answer(notEnoughReplicas)
+		return
 	}
 	_, code := p.log.appendMarker(m, p.leaderEpoch, &b.profile, b.wallMs())
 	if code != ok {
-		return code
+		answer(code)
+		return
 	}
+	end := p.log.leo
 	if p.group != nil {
-		p.group.ended(m.pid, m.commit)
+		p.group.write(groupWrite{at: end - 1, pid: m.pid, marker: true, commit: m.commit})
 	}
 	p.wake()
-	return ok
+	p.whenCommitted(end, markerTimeout, answer)
 }
+
+// markerTimeout is request.timeout.ms of the brokers, which bounds the replication of a marker.
+const markerTimeout = 30 * time.Second

@@ -8,7 +8,9 @@ type TopicSpec struct {
 	Partitions int
 	Start      int64   // first offset of each partition, as if older records had been deleted
 	Starts     []int64 // of single partitions, instead of Start
-	Config     TopicConfig
+	// Replication is how many copies there are; 0 is the cluster's default.
+	Replication int
+	Config      TopicConfig
 }
 
 // CreateTopic makes a topic at once; every broker knows it. It panics if it exists.
@@ -16,9 +18,13 @@ func (c *Cluster) CreateTopic(s TopicSpec) {
 	if c.byName[s.Name] != nil {
 		panic("simbroker: topic " + s.Name + " exists")
 	}
-	t := c.addTopic(s.Name, s.Partitions, s.Start, s.Config, false)
+	n := s.Replication
+	if n <= 0 {
+		n = c.cfg.Replication.Factor
+	}
+	t := c.addTopic(s.Name, s.Partitions, n, s.Start, s.Config, false)
 	for i, start := range s.Starts {
-		t.parts[i].log = newLog(start)
+		t.parts[i].reset(start)
 	}
 }
 
@@ -58,7 +64,7 @@ func (c *Cluster) mustFind(topic string, num int32) *partition {
 }
 
 // Append appends one batch of records to a partition, as a producer without idempotence, and returns the offset of the
-// first. Waiting fetches see it.
+// first. It is on all replicas in sync at once. Waiting fetches see it.
 func (c *Cluster) Append(topic string, num int32, records []Record) int64 {
 	return c.appendAs(c.mustFind(topic, num), header{producerID: -1, epoch: -1, sequence: -1}, records)
 }
@@ -68,8 +74,30 @@ func (c *Cluster) appendAs(p *partition, h header, records []Record) int64 {
 	b := c.scratch
 	h = readHeader(b)
 	base := p.log.appendBatch(b, &h, p.leaderEpoch, p.appendTime(c.w.Wall().UnixMilli()))
-	p.wake()
+	p.everywhere()
 	return base
+}
+
+// everywhere puts what was appended without a network on all replicas in sync at once, be there a leader or not.
+func (p *partition) everywhere() {
+	if p.replicated() {
+		for i := range p.replicas {
+			r := &p.replicas[i]
+			if r.broker == p.leader || !r.isr {
+				continue
+			}
+			if r.log != p.log {
+				p.rejoin(r)
+			}
+			r.leo = p.log.leo
+			if p.leader >= 0 {
+				r.acked = r.leo
+			}
+		}
+		p.advance()
+		p.replicate()
+	}
+	p.wake()
 }
 
 // appendTime is the time that the broker gives to a batch; -1 leaves the producer's.
@@ -93,8 +121,8 @@ func (c *Cluster) OpenTxn(topic string, num int32, records []Record) (base int64
 	pid := c.newPID()
 	base = c.appendAs(p, header{attributes: attrTxn, producerID: pid}, records)
 	return base, func(commit bool) {
-		p.log.appendMarker(marker{pid: pid, commit: commit}, p.leaderEpoch, &c.brokers[p.home].profile, c.w.Wall().UnixMilli())
-		p.wake()
+		p.log.appendMarker(marker{pid: pid, commit: commit}, p.leaderEpoch, &c.brokers[p.replicas[0].broker].profile, c.w.Wall().UnixMilli())
+		p.everywhere()
 	}
 }
 
@@ -150,7 +178,7 @@ func (c *Cluster) DeleteRecords(topic string, num int32, before int64) bool {
 	if p == nil || before > p.log.hw {
 		return false
 	}
-	p.log.truncateBefore(before)
+	p.log.deleteBefore(before)
 	return true
 }
 
