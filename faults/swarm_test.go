@@ -19,7 +19,7 @@ func mixed(seed uint64) Draw {
 func params(seed uint64) Params {
 	return Params{
 		Scenario: "payments", Seed: seed, Nodes: newFake().Nodes(), Partitions: []PartitionName{{"totals", 0}, {"totals", 1}},
-		Burn: 40 * time.Second, Checkpoints: 20, TransactionTimeout: 20 * time.Second,
+		Burn: 40 * time.Second, Checkpoints: 20, TransactionTimeout: 20 * time.Second, Replicated: true,
 	}
 }
 

@@ -25,7 +25,9 @@ func newRig(t testing.TB, seed uint64, profile string, change ...func(*Config)) 
 	if !known {
 		t.Fatalf("no profile %s", profile)
 	}
-	cfg := Config{Profile: p, ScanInterval: 100 * time.Millisecond, Encode: true}
+	// Records of tests are from 1970: nothing is to be deleted of them, or forgotten, that a test does not ask for.
+	never := Housekeeping{Retention: -1, Cleaner: -1, ProducerScan: -1}
+	cfg := Config{Profile: p, ScanInterval: 100 * time.Millisecond, Encode: true, Housekeeping: never}
 	for _, fn := range change {
 		fn(&cfg)
 	}
