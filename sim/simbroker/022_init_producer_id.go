@@ -26,7 +26,7 @@ func (b *Broker) initProducerID(kreq kmsg.Request, reply func(kmsg.Response)) {
 	if req.Version >= 3 {
 		in.pid, in.epoch = req.ProducerID, req.ProducerEpoch
 	}
-	b.c.coordinator(in.id).initialise(b, in, answer)
+	b.coordinator(in.id).initialise(b, in, answer)
 }
 
 // initialisation is a request for a producer id and epoch. pid and epoch are what the producer believes to be; -1: a new

@@ -38,7 +38,7 @@ func (b *Broker) addPartitionsToTxn(kreq kmsg.Request, reply func(kmsg.Response)
 		return
 	}
 	a := addition{id: req.TransactionalID, pid: req.ProducerID, epoch: req.ProducerEpoch, parts: parts}
-	b.c.coordinator(a.id).add(b, a, func(code int16) {
+	b.coordinator(a.id).add(b, a, func(code int16) {
 		if code == producerFenced && req.Version < 2 {
 			code = invalidProducerEpoch
 		}

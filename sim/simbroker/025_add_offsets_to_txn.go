@@ -12,7 +12,7 @@ func (b *Broker) addOffsetsToTxn(kreq kmsg.Request, reply func(kmsg.Response)) {
 		id: req.TransactionalID, pid: req.ProducerID, epoch: req.ProducerEpoch,
 		parts: []*partition{b.c.groupPartition(req.Group)},
 	}
-	b.c.coordinator(a.id).add(b, a, func(code int16) {
+	b.coordinator(a.id).add(b, a, func(code int16) {
 		if code == producerFenced && req.Version < 2 {
 			code = invalidProducerEpoch
 		}

@@ -5,7 +5,7 @@ import "github.com/twmb/franz-go/pkg/kmsg"
 func init() { handlers[26] = (*Broker).endTxn }
 
 // endTxn answers when the decision is durable; markers follow. The version of the request says which protocol it speaks,
-// whatever the cluster's feature says.
+// whatever the cluster's feature says; at level 0 of the feature the log cannot hold what version 5 decides.
 func (b *Broker) endTxn(kreq kmsg.Request, reply func(kmsg.Response)) {
 	req := kreq.(*kmsg.EndTxnRequest)
 	resp := req.ResponseKind().(*kmsg.EndTxnResponse)
@@ -17,7 +17,7 @@ func (b *Broker) endTxn(kreq kmsg.Request, reply func(kmsg.Response)) {
 		resp.ErrorCode = code
 		reply(resp)
 	}
-	s := b.c.coordinator(req.TransactionalID)
+	s := b.coordinator(req.TransactionalID)
 	e, code := s.get(b, req.TransactionalID)
 	switch {
 	case code != ok:
@@ -26,9 +26,6 @@ func (b *Broker) endTxn(kreq kmsg.Request, reply func(kmsg.Response)) {
 		answer(invalidProducerID)
 	case req.Version < 5:
 		s.endOld(e, req, answer)
-	case b.level() == 0:
-		e.wedge()
-		answer(unsupportedVersion)
 	default:
 		s.endNew(e, req, resp, answer)
 	}
@@ -67,6 +64,11 @@ func (s *shard) endNew(e *txnEntry, req *kmsg.EndTxnRequest, resp *kmsg.EndTxnRe
 	current := m.epoch == epoch
 	same := req.Commit == (m.state == CompleteCommit || m.state == PrepareCommit)
 	decide := func() {
+		if s.broker().level() == 0 {
+			e.wedge()
+			answer(unsupportedVersion)
+			return
+		}
 		s.end(e, req.Commit, 2, func(code int16) {
 			if code == ok {
 				resp.ProducerID, resp.ProducerEpoch = e.mem.after()

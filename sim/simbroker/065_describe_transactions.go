@@ -18,7 +18,7 @@ func (b *Broker) describeTransactions(kreq kmsg.Request, reply func(kmsg.Respons
 func (b *Broker) describeTransaction(name string) kmsg.DescribeTransactionsResponseTransactionState {
 	r := kmsg.NewDescribeTransactionsResponseTransactionState()
 	r.TransactionalID, r.ProducerID, r.ProducerEpoch, r.StartTimestamp = name, -1, -1, -1
-	e, code := b.c.coordinator(name).get(b, name)
+	e, code := b.coordinator(name).get(b, name)
 	if code == ok && e == nil {
 		code = transactionalIDNotFound
 	}

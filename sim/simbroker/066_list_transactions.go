@@ -8,7 +8,7 @@ import (
 
 func init() { handlers[66] = (*Broker).listTransactions }
 
-// listTransactions lists the ids that this broker coordinates, and no others.
+// listTransactions lists the ids that this broker coordinates, or believes to, and no others.
 func (b *Broker) listTransactions(kreq kmsg.Request, reply func(kmsg.Response)) {
 	req := kreq.(*kmsg.ListTransactionsRequest)
 	resp := req.ResponseKind().(*kmsg.ListTransactionsResponse)
@@ -30,6 +30,9 @@ func (b *Broker) listTransactions(kreq kmsg.Request, reply func(kmsg.Response)) 
 		}
 	}
 	for _, s := range b.c.shards {
+		if f := b.formerly(s); f != nil {
+			s = f // KAFKA-21481
+		}
 		if s.leader != b.id {
 			continue
 		}

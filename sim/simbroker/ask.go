@@ -105,7 +105,7 @@ func (b *Broker) asked(a *ask, code int16) {
 
 // answerAsk is the coordinator's side.
 func (b *Broker) answerAsk(a *ask, answer func(int16)) {
-	s := b.c.coordinator(a.id)
+	s := b.coordinator(a.id)
 	if a.add {
 		s.add(b, addition{id: a.id, pid: a.pid, epoch: a.epoch, parts: a.parts, version: 2}, answer)
 		return

@@ -25,7 +25,8 @@ type Broker struct {
 	next    Profile // the one that it starts with the next time
 	knows   int16   // the level of transaction.version that it has heard of
 
-	stalls int // how many faults keep its followers from fetching
+	stalls int         // how many faults keep its followers from fetching
+	txnLog TxnLogFault // of what it appends to __transaction_state
 
 	pausedAt env.Instant // since when it is seen to be held; 0: it is not
 
@@ -56,6 +57,9 @@ func (b *Broker) boot(p *proc.Process) {
 	b.node.Listen(sim.PortKafka, b.loop, func(l *sim.Link) sim.LinkHandler { return &serverConn{b: b, link: l} })
 	first := sim.Between(b.c.draw(kindScan, b.node.Key(), n, 0), 0, b.c.cfg.ScanInterval)
 	b.loop.After(first, b.scan)
+	if b.c.cfg.IDExpiration > 0 {
+		b.loop.After(sim.Between(b.c.draw(kindExpire, b.node.Key(), n, 0), 0, b.c.cfg.IDScan), b.expire)
+	}
 	b.c.brokerStarted(b, n)
 }
 
@@ -77,6 +81,16 @@ func (b *Broker) scan() {
 		}
 	}
 	b.loop.After(b.c.cfg.ScanInterval, b.scan)
+}
+
+// expire looks for ids that nobody used for long.
+func (b *Broker) expire() {
+	for _, s := range b.c.shards {
+		if s.leader == b.id && s.loaded {
+			s.expire(b)
+		}
+	}
+	b.loop.After(b.c.cfg.IDScan, b.expire)
 }
 
 // hook tells the world that a transaction has passed a point. The process may be dead when it returns.

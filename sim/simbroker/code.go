@@ -3,6 +3,7 @@ package simbroker
 // Error codes of Kafka that occur here.
 const (
 	ok                           int16 = 0
+	unknownServerError           int16 = -1
 	offsetOutOfRange             int16 = 1
 	corruptMessage               int16 = 2
 	unknownTopicOrPartition      int16 = 3

@@ -36,6 +36,8 @@ type Config struct {
 	ScanInterval time.Duration
 	// IDExpiration is how long an idle transactional id is remembered; 0 for ever.
 	IDExpiration time.Duration
+	// IDScan is how often a coordinator looks for ids that expired; 1 hour.
+	IDScan time.Duration
 
 	// ClientTimeout is how long a client's port waits for an answer, beyond what the request itself may wait, before it
 	// breaks the connection; 15 s.
@@ -138,6 +140,9 @@ func (c Config) withDefaults() Config {
 	or(&c.Housekeeping.ProducerScan, 10*time.Minute)
 	if c.ScanInterval == 0 {
 		c.ScanInterval = 10 * time.Second
+	}
+	if c.IDScan == 0 {
+		c.IDScan = time.Hour
 	}
 	if c.ClientTimeout == 0 {
 		c.ClientTimeout = 15 * time.Second

@@ -66,6 +66,7 @@ func (c *Cluster) fenceBroker(b *Broker) {
 	b.led = false
 	for _, s := range c.shards {
 		if s.leader == b.id {
+			s.depose()
 			s.unload()
 			s.lead(-1)
 		}
@@ -111,7 +112,7 @@ func (c *Cluster) elect(a, b uint64) *Broker {
 }
 
 func (c *Cluster) adoptShard(s *shard, to *Broker) {
-	if s.leader >= 0 {
+	if s.leader >= 0 || s.held {
 		return
 	}
 	if to == nil {

@@ -9,7 +9,7 @@ import (
 
 // An id that was idle for too long is forgotten, and then nobody can say what became of its last transaction.
 func TestIdleIDIsForgotten(t *testing.T) {
-	r := newRig(t, 1, "k44", func(c *Config) { c.IDExpiration = 2 * time.Second })
+	r := newRig(t, 1, "k44", func(c *Config) { c.IDExpiration, c.IDScan = 2*time.Second, 100*time.Millisecond })
 	x := r.init("a")
 	r.produce(12, x, 0, batchOf(x, 0, true, "x"))
 	r.w.RunFor(3 * time.Second)

@@ -46,6 +46,9 @@ func (c *Cluster) coordinates(broker int) int {
 
 // MoveLeader gives a partition to the next broker that can lead.
 func (p planned) MoveLeader(topic string, num int32) bool {
+	if s := p.c.findShard(topic, num); s != nil {
+		return s.leader >= 0 && p.c.moveShard(s, p.c.nextAble(int(s.leader)))
+	}
 	q := p.c.find(topic, num)
 	if q == nil || q.leader < 0 {
 		return false
@@ -58,6 +61,11 @@ func (p planned) DropLeader(topic string, num int32) bool { return p.c.TakeLeade
 
 // ElectLeader undoes DropLeader.
 func (p planned) ElectLeader(topic string, num int32) bool {
+	if s := p.c.findShard(topic, num); s != nil {
+		held := s.held
+		p.c.GiveLeader(topic, num)
+		return held
+	}
 	q := p.c.find(topic, num)
 	if q == nil || !q.held {
 		return false
@@ -89,6 +97,31 @@ func (p planned) ResumeReplicas(name string) bool {
 
 func (c *Cluster) brokerNamed(name string) int {
 	return slices.IndexFunc(c.brokers, func(b *Broker) bool { return b.node.Name() == name })
+}
+
+// Upgrade stops a broker cleanly, as far as the cluster is concerned, and gives it another release for its next start.
+func (p planned) Upgrade(broker, profile string) bool {
+	to, known := ProfileOf(profile)
+	i := p.c.brokerNamed(broker)
+	return known && i >= 0 && p.c.upgrade(p.c.brokers[i], to)
+}
+
+// Finalize sets the level of transaction.version.
+func (p planned) Finalize(level int16) bool { return p.c.Finalize(level) }
+
+// TroubleTxnLog makes appends to __transaction_state fail on a broker, or ends that; "" is every broker.
+func (p planned) TroubleTxnLog(broker string, on bool) bool {
+	met := false
+	for _, b := range p.c.brokers {
+		if broker != "" && b.node.Name() != broker {
+			continue
+		}
+		if b.txnLog = TxnLogFine; on {
+			b.txnLog = TxnLogTrouble
+		}
+		met = met || b.up() && p.c.coordinates(int(b.id)) > 0
+	}
+	return met
 }
 
 // inFlight tells whether a node is in the middle of something that involves the cluster: a client waits for an answer

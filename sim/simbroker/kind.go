@@ -26,6 +26,10 @@ const (
 	kindBootstrap                                     // the first broker that a client asks: node, class
 	kindScan                                          // phase of the timeout scan: broker, incarnation
 	kindGroupLoad                                     // time of a load of a group partition: partition, leader epoch
+	kindTxnTrouble                                    // what becomes of an append in trouble, and when: id, number, 0 or 1
+	kindTxnRetry                                      // pause before a completion is appended again: id, number of its append
+	kindStale                                         // when a former coordinator hears that it is one: shard, term
+	kindExpire                                        // phase of the scan for unused ids: broker, incarnation
 	kindFinalize                                      // when a broker hears of a feature: number of the change, broker
 	kindFetch                                         // time of a follower's fetch: partition and replica, end, round
 	kindFetchLate                                     // whether it takes long: same
@@ -63,4 +67,8 @@ var (
 	probeExpired     = probe.New("simbroker: producer forgotten by a partition")
 	probeCompacted   = probe.New("simbroker: log compacted")
 	probeUnstable    = probe.New("simbroker: unstable offset answered")
+
+	probeTxnLogFailed = probe.New("simbroker: append to the transaction log failed")
+	probeTxnLogGhost  = probe.New("simbroker: a record that was reported as failed was loaded")
+	probeStale        = probe.New("simbroker: a coordinator answered that was one no more")
 )

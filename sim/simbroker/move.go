@@ -10,6 +10,7 @@ func (c *Cluster) moveShard(s *shard, to int) bool {
 	if to < 0 || to >= len(c.brokers) || !c.brokers[to].able() {
 		return false
 	}
+	s.depose()
 	s.unload()
 	s.load(int32(to))
 	return true
@@ -50,6 +51,9 @@ func (c *Cluster) MoveGroup(group string, to int) bool {
 // MoveLeader gives a partition to another broker: to a replica in sync, or with its only copy to any broker. Guards are
 // lost, and what is not on all replicas in sync yet may be.
 func (c *Cluster) MoveLeader(topic string, num int32, to int) bool {
+	if s := c.findShard(topic, num); s != nil {
+		return s.leader != int32(to) && c.moveShard(s, to)
+	}
 	p := c.find(topic, num)
 	return p != nil && c.moveLeader(p, to)
 }
@@ -65,8 +69,19 @@ func (c *Cluster) moveLeader(p *partition, to int) bool {
 	return true
 }
 
-// TakeLeader leaves a partition without a leader until GiveLeader, as when the only replica of it is lost for a while.
+// TakeLeader leaves a partition without a leader until GiveLeader, as when the only replica of it is lost for a while. The
+// partitions of __transaction_state are among them.
 func (c *Cluster) TakeLeader(topic string, num int32) bool {
+	if s := c.findShard(topic, num); s != nil {
+		if s.leader < 0 {
+			return false
+		}
+		s.depose()
+		s.unload()
+		s.held = true
+		s.lead(-1)
+		return true
+	}
 	p := c.find(topic, num)
 	if p == nil || p.leader < 0 {
 		return false
@@ -78,6 +93,11 @@ func (c *Cluster) TakeLeader(topic string, num int32) bool {
 
 // GiveLeader undoes TakeLeader.
 func (c *Cluster) GiveLeader(topic string, num int32) {
+	if s := c.findShard(topic, num); s != nil {
+		s.held = false
+		c.adoptShard(s, nil)
+		return
+	}
 	p := c.find(topic, num)
 	if p == nil || !p.held {
 		return
@@ -91,6 +111,14 @@ func (c *Cluster) GiveLeader(topic string, num int32) {
 	} else if p.group != nil {
 		c.adoptOffsets(p, nil)
 	}
+}
+
+// findShard is a partition of __transaction_state; nil if it is of another topic.
+func (c *Cluster) findShard(topic string, num int32) *shard {
+	if topic != coordinatorTopic || num < 0 || int(num) >= len(c.shards) {
+		return nil
+	}
+	return c.shards[num]
 }
 
 func (c *Cluster) nextAble(from int) int {

@@ -22,13 +22,16 @@ func (s *shard) sendMarkers(e *txnEntry) {
 		s.complete(e)
 		return
 	}
-	version := e.mem.version
-	r := &round{s: s, e: e, term: s.term, m: marker{
-		pid: e.mem.pid, epoch: e.mem.epoch, commit: e.mem.state == PrepareCommit, coord: s.epoch, version: version,
-	}}
+	r := s.newRound(e)
 	for _, p := range e.left {
 		s.broker().loop.After(s.c.markerDelay(e, p, r.term), func() { r.deliver(p, 0) })
 	}
+}
+
+func (s *shard) newRound(e *txnEntry) *round {
+	return &round{s: s, e: e, term: s.term, m: marker{
+		pid: e.mem.pid, epoch: e.mem.epoch, commit: e.mem.state == PrepareCommit, coord: s.epoch, version: e.mem.version,
+	}}
 }
 
 // markerVersion is the transaction version that a marker carries from one broker to another: WriteTxnMarkers tells it from

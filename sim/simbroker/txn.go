@@ -45,6 +45,10 @@ type txnRecord struct {
 	timeoutMs             int32
 	parts                 []*partition // never changed in place
 	startMs, updateMs     int64
+
+	// flexible: it was written in the format of transaction.version 1, which holds the version of the client. chained: the
+	// release that wrote it keeps the previous and next producer id, too.
+	flexible, chained bool
 }
 
 func (r *txnRecord) has(p *partition) bool {
@@ -67,13 +71,18 @@ type txnEntry struct {
 	disk    txnRecord // what a new coordinator loads
 	durable bool      // disk holds something
 
-	pending  bool       // a transition is being written, or a decided transaction is being completed
-	writing  *txnRecord // the append under way
+	pending  bool // a transition is being written, or a decided transaction is being completed
+	writing  bool // an append is under way
 	writes   uint64
 	timedOut *Operation   // the abort being written is one of a timeout
 	left     []*partition // whose marker is missing
 	dropped  []*partition // whose marker was dropped in this term
 	wedged   bool         // a marker was refused for good, or the log cannot hold the record: pending until a reload
+	ghost    bool         // disk holds a record that was reported as failed
+
+	// failedFence: the epoch was moved by an internal abort whose append failed. It is in memory only, and the next attempt
+	// does not move it again.
+	failedFence bool
 }
 
 // TxnEvent is one durable transition of a transactional id.
