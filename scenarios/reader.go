@@ -80,8 +80,23 @@ func (w *World) expire(f *followed) {
 	}
 	f.ends = append(f.ends, w.Cluster.Bounds(f.name, f.partition).High)
 	if n := len(f.ends) - 1 - int(w.Shape.Retention/readEvery); n >= 0 {
-		w.Cluster.DeleteRecords(f.name, f.partition, f.ends[n])
+		w.deleteBelow(f, f.ends[n])
 	}
+}
+
+// deleteBelow deletes records, right after the judge has seen them. Those of a transaction that is still open are never visible,
+// whatever its end will be.
+func (w *World) deleteBelow(f *followed, offset int64) {
+	w.Cluster.DeleteRecords(f.name, f.partition, offset)
+	open := f.undecided[:0]
+	for _, i := range f.undecided {
+		if w.History.Records[i].Offset < offset {
+			w.History.Records[i].Outcome = checker.Aborted
+			continue
+		}
+		open = append(open, i)
+	}
+	f.undecided = open
 }
 
 // pinned measures how long a last stable offset stands still below the end of its partition, once the world has healed.

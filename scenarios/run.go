@@ -64,6 +64,7 @@ func PlanOf(s Scenario, seed uint64, engine string) (faults.Plan, error) {
 	if shape.Replication == defaultShape().Replication && e.Name == controls.Sound().Name {
 		shape.Replication, shape.MinISR = replicationOf(seed, shape.Brokers)
 	}
+	shape.Meddle = e.Meddle
 	job, ok := jobs.Find(s.Job)
 	if !ok {
 		return faults.Plan{}, fmt.Errorf("scenario %s: there is no job %q", s.Name, s.Job)

@@ -66,6 +66,10 @@ type Shape struct {
 	Offsets []int64
 	// Rates are records per second of an input's partitions, written once a second; empty: a varied stream over the burn.
 	Rates []int64
+	// Meddle is what somebody outside the job does to the cluster, as ACTION/HOOK/CHECKPOINT; empty: nothing.
+	Meddle string
+	// NoRights: the engine may not write markers by hand.
+	NoRights int
 	// Preloaded is the newest checkpoint of a job that has run before this world begins; 0: the job is new.
 	Preloaded int
 }

@@ -113,8 +113,18 @@ var settings = []setting{
 	duration("scan", 10*time.Millisecond, time.Hour, func(s *Shape) *time.Duration { return &s.Scan }),
 	list("offsets", func(s *Shape) *[]int64 { return &s.Offsets }),
 	list("rates", func(s *Shape) *[]int64 { return &s.Rates }),
+	whole("no-rights", 0, 1, func(s *Shape) *int { return &s.NoRights }),
 	whole("preloaded", 0, 1_000_000, func(s *Shape) *int { return &s.Preloaded }),
 	duration("retention", 0, 24*time.Hour, func(s *Shape) *time.Duration { return &s.Retention }),
+	{
+		key: "meddle", hint: "ACTION/HOOK/CHECKPOINT, with the actions " + meddleNames(),
+		get: func(s *Shape) string { return s.Meddle },
+		set: func(s *Shape, v string) error {
+			_, err := parseMeddle(v)
+			s.Meddle = v
+			return err
+		},
+	},
 	duration("cost", 0, time.Second, func(s *Shape) *time.Duration { return &s.Cost }),
 	{
 		key: "profile", hint: "one of " + strings.Join(simbroker.ProfileNames(), ", "),

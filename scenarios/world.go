@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/engine/broker"
 	"github.com/onefold/onefold/engine/checkpoint"
 	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/graph"
@@ -105,8 +106,9 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 	w.Cluster = simbroker.New(w.Sim, simbroker.Config{
 		Brokers: w.Shape.Brokers, Profile: profile, ScanInterval: w.Shape.Scan, Record: !o.Fast,
 		Replication: simbroker.Replication{Factor: w.Shape.Replication}, MinISR: w.Shape.MinISR, UncleanElection: w.Shape.Unclean,
+		NoClusterRights: w.Shape.NoRights > 0,
 	})
-	w.Sim.BrokerPort = w.Cluster.Requests
+	w.Sim.BrokerPort = w.brokerPort
 	w.writers.attach(w)
 	w.stages.w = w
 	if s, ok := w.stages.now(); ok && s.Parallelism > 0 {
@@ -118,6 +120,7 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 		w.inherit(past)
 	}
 	w.processes()
+	w.meddle()
 	if s.Prepare != nil {
 		s.Prepare(w)
 	}
@@ -137,6 +140,15 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 		})
 	})
 	return w, nil
+}
+
+// brokerPort is the port of a loop to the cluster, as the engine under test has it.
+func (w *World) brokerPort(n *sim.Node, l env.Loop, class broker.Class) broker.Requests {
+	port := w.Cluster.Requests(n, l, class)
+	if w.Engine.Port != nil && n.Name() != outsider {
+		port = w.Engine.Port(port)
+	}
+	return port
 }
 
 // topics makes the job's topics and puts them into the history, inputs first: oracles count on that order.

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/faults"
 	"github.com/onefold/onefold/faults/shrink"
 	"github.com/onefold/onefold/scenarios"
 	"github.com/onefold/onefold/scenarios/campaign"
@@ -138,6 +140,7 @@ func (a *app) catch(cmd *cobra.Command, e controls.Engine, seeds int, small bool
 		return r, err
 	}
 	quiet.Faults = nil
+	quiet.World = slices.DeleteFunc(quiet.World, func(s faults.Setting) bool { return s.Key == "meddle" })
 	q, err := scenarios.Run(quiet, scenarios.Options{})
 	if err != nil {
 		return r, err

@@ -169,6 +169,7 @@ func (r *restore) salvage(found []Finding) error {
 
 // confirm appends what was decided. After a loss that is not accepted nothing is confirmed any more.
 func (r *restore) confirm(g Completion, lost []joblog.LostRange) error {
+	lost = withStanding(lost, r.state.Losses, g.Checkpoint)
 	if len(lost) > 0 {
 		loss := joblog.Loss{Checkpoint: g.Checkpoint, Accepted: r.accept, Items: lost}
 		if !reported(r.state.Losses, loss) { // by a JobManager that stopped over it
@@ -191,6 +192,26 @@ func (r *restore) confirm(g Completion, lost []joblog.LostRange) error {
 		return slices.ContainsFunc(g.Tokens, func(t token.Token) bool { return t.TransactionalID == name })
 	})
 	return nil
+}
+
+// withStanding adds the losses of a checkpoint that were reported and not accepted. Whoever found them has stopped over them; by
+// now the transaction may be committed at all its partitions, and nobody could find them again.
+func withStanding(lost []joblog.LostRange, losses []joblog.Loss, n id.Checkpoint) []joblog.LostRange {
+	for i, l := range losses {
+		if l.Checkpoint != n || l.Accepted {
+			continue
+		}
+		for _, item := range l.Items {
+			same := func(o joblog.LostRange) bool {
+				return Same(o.Token, item.Token) && o.Range.Topic == item.Range.Topic && o.Range.Partition == item.Range.Partition
+			}
+			accepted := func(o joblog.Loss) bool { return o.Checkpoint == n && o.Accepted && slices.ContainsFunc(o.Items, same) }
+			if !slices.ContainsFunc(lost, same) && !slices.ContainsFunc(losses[i:], accepted) {
+				lost = append(lost, item)
+			}
+		}
+	}
+	return lost
 }
 
 // reported tells whether the log holds a loss already: the same ranges of the same checkpoint, with the same policy.

@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/joblog"
 	"github.com/onefold/onefold/engine/kafka"
+	"github.com/onefold/onefold/engine/token"
 )
 
 // goneAfter is how long a partition may be unknown to the cluster before its topic counts as deleted.
@@ -35,7 +36,7 @@ func SettleTransactions(ask Ask, p *Plan, items []Item) (Settled, error) {
 		now = seen.Now
 		if try == 1 {
 			start, fenced = now, now
-			out.Deleted = deletedWhileOpen(items, seen)
+			out.Deleted = deletedWhileOpen(ask, items, seen)
 		}
 		waits := "no answer"
 		if err := cmp.Or(desc.Err, seen.Err); err == nil {
@@ -167,21 +168,36 @@ func act(ask Ask, p *Plan, item Item, at inspection) (bool, error) {
 }
 
 // deletedWhileOpen are the parts of ranges below their partition's log start: retention took them before they were visible.
-func deletedWhileOpen(items []Item, seen Seen) []joblog.LostRange {
+func deletedWhileOpen(ask Ask, items []Item, seen Seen) []joblog.LostRange {
 	var lost []joblog.LostRange
 	for _, item := range items {
 		if !item.Commit {
 			continue
 		}
-		for _, r := range item.Token.Ranges {
+		for i, r := range item.Token.Ranges {
 			start := logStartOf(seen, id.TopicPartition{Topic: r.Topic, Partition: r.Partition})
-			if start > r.First {
-				r.Last = min(r.Last, start-1)
-				lost = append(lost, joblog.LostRange{Token: item.Token, Range: r, Reason: "deleted while its transaction was open"})
+			if start <= r.First {
+				continue
 			}
+			if start <= r.Last {
+				r.Count -= countFrom(ask, item.Token, i, start)
+				r.Last = start - 1
+			}
+			lost = append(lost, joblog.LostRange{Token: item.Token, Range: r, Reason: "deleted while its transaction was open"})
 		}
 	}
 	return lost
+}
+
+// countFrom is how many records of a range lie at an offset and above it. If they cannot be read, none is known to be there.
+func countFrom(ask Ask, t token.Token, which int, offset int64) int64 {
+	t.Ranges = slices.Clone(t.Ranges)
+	t.Ranges[which].First = offset
+	rest := get[RangeRead](ask, ReadRange{t, which})
+	if rest.Err != nil {
+		return 0
+	}
+	return rest.Count
 }
 
 func (i Item) partitions() []id.TopicPartition {

@@ -126,7 +126,7 @@ func judgeToken(ask Ask, p *Plan, item Item, now kafka.Transaction, seen Seen, p
 	case Aborted, Torn:
 		ask(Reach{ResolveAborted})
 	case Pending:
-		f.Unsalvageable = deletedWhileOpen([]Item{item}, seen)
+		f.Unsalvageable = deletedWhileOpen(ask, []Item{item}, seen)
 	case Unknown:
 		for _, r := range t.Ranges {
 			f.Unsalvageable = append(f.Unsalvageable, joblog.LostRange{Token: t, Range: r, Reason: "the evidence is lost: committed or aborted, nobody knows"})

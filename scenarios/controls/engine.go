@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/engine/broker"
 	"github.com/onefold/onefold/engine/graph"
 	"github.com/onefold/onefold/engine/jobmanager"
 	"github.com/onefold/onefold/engine/sink"
@@ -33,6 +34,11 @@ type Engine struct {
 	JobManager func(*jobmanager.Config)
 	Committer  func(*sink.CommitterConfig)
 	Task       func(*task.Options)
+	// Port is put around each port to the brokers.
+	Port func(broker.Requests) broker.Requests
+	// Meddle is what somebody outside the job does to the cluster, so that a campaign meets the situation: the setting of a
+	// world. It counts as a fault: the empty plan has none.
+	Meddle string
 	// Effects counts a side effect inside an operator.
 	Effects bool
 	// Uncommitted lets the judge's reader read uncommitted, as a badly configured consumer does.

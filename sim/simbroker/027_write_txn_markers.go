@@ -8,6 +8,11 @@ func init() { handlers[27] = (*Broker).writeTxnMarkers }
 func (b *Broker) writeTxnMarkers(kreq kmsg.Request, reply func(kmsg.Response)) {
 	req := kreq.(*kmsg.WriteTxnMarkersRequest)
 	resp := req.ResponseKind().(*kmsg.WriteTxnMarkersResponse)
+	if b.c.cfg.NoClusterRights {
+		markersAll(resp, req, clusterAuthorization)
+		reply(resp)
+		return
+	}
 	markersAll(resp, req, ok)
 	left := 1
 	done := func() {

@@ -22,6 +22,7 @@ const (
 	invalidAcks                  int16 = 21
 	illegalGeneration            int16 = 22
 	invalidGroupID               int16 = 24
+	clusterAuthorization         int16 = 31
 	unsupportedVersion           int16 = 35
 	topicAlreadyExists           int16 = 36
 	invalidPartitions            int16 = 37

@@ -61,6 +61,10 @@ type Config struct {
 	// Visible bounds the time until a broker knows of a new topic or partition; 1 to 120 ms.
 	Visible Span
 
+	// NoClusterRights: markers by hand are refused with 31, as a cluster does whose clients have the rights on topics and ids
+	// alone.
+	NoClusterRights bool
+
 	// Where resolves a transactional id and producer id to the checkpoint and subtask whose transaction it is, for hooks
 	// k10 to k12. Nil: hooks carry the generation that the id itself names.
 	Where func(transactionalID string, producerID int64) (id.Checkpoint, id.Subtask)
