@@ -38,6 +38,11 @@ func configure(c *simbroker.Config, s Setting) error {
 	switch {
 	case s.Key == "transactional.id.expiration.ms" && err == nil:
 		c.IDExpiration = time.Duration(ms) * time.Millisecond
+	case s.Key == "log.retention.check.interval.ms" && err == nil:
+		c.Housekeeping.Retention = time.Duration(ms) * time.Millisecond
+	case s.Key == "log.cleaner.backoff.ms" && err == nil:
+		c.Housekeeping.Cleaner = time.Duration(ms) * time.Millisecond
+	case s.Key == "log.initial.task.delay.ms", s.Key == "offsets.topic.replication.factor": // it has none, and it is 1
 	default:
 		return fmt.Errorf("the simulated broker has no setting %s=%s", s.Key, s.Value)
 	}

@@ -1,0 +1,249 @@
+package hazard
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/onefold/onefold/engine/broker/stage"
+	"github.com/onefold/onefold/engine/id"
+	"github.com/onefold/onefold/engine/real/localkafka"
+	"github.com/onefold/onefold/engine/real/realstage"
+)
+
+// underControl is a real cluster whose brokers can be killed, as a backend.
+type underControl struct {
+	*realstage.Backend
+	cluster *localkafka.Cluster
+	taken   int // the broker that was killed for TakeLeader
+}
+
+func (u *underControl) KillBroker(i int) error   { return u.cluster.Kill(i) }
+func (u *underControl) StartBroker(i int) error  { return u.cluster.Start(context.Background(), i) }
+func (u *underControl) PauseBroker(i int) error  { return u.cluster.Pause(i) }
+func (u *underControl) ResumeBroker(i int) error { return u.cluster.Resume(i) }
+
+// WriteAndClose implements Wire.
+func (u *underControl) WriteAndClose(node int32, requests []kmsg.Request) error {
+	conn, err := net.Dial("tcp", u.cluster.Bootstrap()[node])
+	if err != nil {
+		return err
+	}
+	if _, err := conn.Write(frames(requests...)); err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// frames are requests as they are written.
+func frames(requests ...kmsg.Request) (b []byte) {
+	format := kmsg.NewRequestFormatter(kmsg.FormatterClientID("hazards"))
+	for i, r := range requests {
+		b = append(b, format.AppendRequest(nil, r, int32(i))...) // it begins each at the start of what it is given
+	}
+	return b
+}
+
+// WriteBoth implements Wire.
+func (u *underControl) WriteBoth(node int32, first, second kmsg.Request, done func(kmsg.Response, kmsg.Response, error)) {
+	go func() {
+		a, b, err := u.writeBoth(node, first, second)
+		done(a, b, err)
+	}()
+}
+
+func (u *underControl) writeBoth(node int32, first, second kmsg.Request) (a, b kmsg.Response, err error) {
+	conn, err := net.Dial("tcp", u.cluster.Bootstrap()[node])
+	if err != nil {
+		return nil, nil, err
+	}
+	defer conn.Close()
+	if err = conn.SetDeadline(time.Now().Add(10 * time.Second)); err == nil {
+		_, err = conn.Write(frames(first, second))
+	}
+	if err == nil {
+		a, err = answer(conn, first)
+	}
+	if err == nil {
+		b, err = answer(conn, second)
+	}
+	return a, b, err
+}
+
+// answer reads the answer to a request.
+func answer(conn net.Conn, to kmsg.Request) (kmsg.Response, error) {
+	var size [4]byte
+	if _, err := io.ReadFull(conn, size[:]); err != nil {
+		return nil, err
+	}
+	frame := make([]byte, binary.BigEndian.Uint32(size[:]))
+	if _, err := io.ReadFull(conn, frame); err != nil {
+		return nil, err
+	}
+	frame = frame[4:] // the number of the request
+	resp := to.ResponseKind()
+	if resp.IsFlexible() {
+		frame = frame[1:] // no tags
+	}
+	return resp, resp.ReadFrom(frame)
+}
+
+// TakeLeader implements Leaderless: it kills the broker that leads the partition, of which it must hold the only replica.
+func (u *underControl) TakeLeader(tp id.TopicPartition) error {
+	if u.cluster.Nodes() == 1 {
+		return errors.New("its only broker would be gone")
+	}
+	on := -1
+	err := stage.Run(u, 900, func(t *stage.T) { on = int(t.Find(stage.Leader(tp))) })
+	if err == nil {
+		err = u.cluster.Kill(on)
+	}
+	u.taken = on
+	return err
+}
+
+// GiveLeader implements Leaderless.
+func (u *underControl) GiveLeader(id.TopicPartition) error {
+	return u.cluster.Start(context.Background(), u.taken)
+}
+
+// startCluster starts brokers of the release under test.
+func startCluster(t *testing.T, version string, nodes int, settings []Setting) *underControl {
+	t.Helper()
+	jars, err := localkafka.Jars(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := localkafka.Config{Jars: jars, Nodes: nodes, Port: port(t) + 10*nodes, Settings: []string{
+		"transaction.abort.timed.out.transaction.cleanup.interval.ms=200", "log.retention.ms=-1",
+	}}
+	for _, s := range settings {
+		config.Settings = append(config.Settings, s.Key+"="+s.Value)
+	}
+	if tv := os.Getenv("TRANSACTION_VERSION"); tv != "" {
+		config.Features = []string{"transaction.version=" + tv}
+	}
+	c, err := localkafka.Start(context.Background(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	b, err := realstage.New("kafka "+label(version), c.Bootstrap())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return &underControl{Backend: b, cluster: c}
+}
+
+// port is the first of a hundred that the clusters may use.
+func port(t *testing.T) int {
+	text := os.Getenv("KAFKA_PORT")
+	if text == "" {
+		return 19692
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("KAFKA_PORT=%s: a number is wanted", text)
+	}
+	return n
+}
+
+// label names what is under test as the catalogue does: the release, and its transaction version where it is not its own.
+func label(version string) string {
+	if tv := os.Getenv("TRANSACTION_VERSION"); tv != "" && tv != "2" {
+		return version + " TV" + tv
+	}
+	return version
+}
+
+// profileOf is the profile that stands for a release.
+func profileOf(t *testing.T, version string) string {
+	for _, p := range [...]struct{ prefix, profile string }{
+		{"4.4.", "k44"}, {"4.3.", "k43"}, {"4.2.", "k42"}, {"4.1.", "k41"}, {"4.0.0", "k400"}, {"4.0.", "k401"},
+		{"3.9.", "k39"}, {"3.8.", "k39"}, {"3.7.", "k37"}, {"3.6.", "k37"}, {"3.5.", "k35"},
+	} {
+		if strings.HasPrefix(version, p.prefix) {
+			if tv := os.Getenv("TRANSACTION_VERSION"); tv != "" && tv != "2" {
+				return p.profile + "-tv" + tv
+			}
+			return p.profile
+		}
+	}
+	t.Fatalf("no profile stands for Kafka %s", version)
+	return ""
+}
+
+// chosen are the hazards named in HAZARDS ("H3 H28"), or all that can be shown on a real broker.
+func chosen() (list []Hazard) {
+	only := " " + os.Getenv("HAZARDS") + " "
+	for _, h := range All() {
+		if h.Real.Feasible && h.Needs.Simulated == "" && (only == "  " || strings.Contains(only, " "+h.Name()+" ")) {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// On real brokers a hazard shows exactly where the catalogue says, as it does on the simulated ones. If this fails, catalogue
+// and model are wrong.
+//
+//	make hazards KAFKA_VERSION=4.4.0
+//	make hazards KAFKA_VERSION=4.4.0 TRANSACTION_VERSION=1 HAZARDS="H28 H44"
+func TestHazardsKafka(t *testing.T) {
+	version := os.Getenv("ONEFOLD_HAZARDS")
+	if version == "" {
+		t.Skip("starts real brokers: make hazards KAFKA_VERSION=4.4.0")
+	}
+	profile := profileOf(t, version)
+	for _, nodes := range []int{1, 3} {
+		t.Run(fmt.Sprintf("brokers=%d", nodes), func(t *testing.T) {
+			var list []Hazard
+			var settings []Setting
+			for _, h := range chosen() {
+				if max(1, h.Needs.Brokers) == nodes {
+					list = append(list, h)
+					settings = append(settings, h.Needs.Settings...)
+				}
+			}
+			if len(list) == 0 {
+				return
+			}
+			b := startCluster(t, version, nodes, settings)
+			for _, h := range list {
+				t.Run(h.Name(), func(t *testing.T) { showReal(t, b, h, profile) })
+			}
+		})
+	}
+}
+
+// showReal plays script and cure of a hazard, and prints what was found as recorded.go has it.
+func showReal(t *testing.T, b *underControl, h Hazard, profile string) {
+	began := time.Now()
+	s, err := ShowOn(b, h)
+	took := time.Since(began).Round(100 * time.Millisecond)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, strings.Join(s.Account, "\n"))
+	}
+	version, _ := strings.CutPrefix(b.Name(), "kafka ")
+	fmt.Printf("\t{%d, %q, %v, %q}, // %s\n", h.Number, version, s.Seen, s.What, took)
+	if want := h.Where.Hold(profile); s.Seen != want {
+		t.Errorf("shown: %v, and the catalogue says %v: %s\n%s", s.Seen, want, s.What, strings.Join(s.Account, "\n"))
+	}
+	if h.Cure == nil || testing.Short() {
+		return
+	}
+	if s, err := CureOn(b, h); err != nil {
+		t.Errorf("%v\n%s", err, strings.Join(s.Account, "\n"))
+	}
+}

@@ -1,0 +1,145 @@
+package hazard
+
+import (
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/engine/broker"
+	"github.com/onefold/onefold/engine/broker/stage"
+	"github.com/onefold/onefold/engine/id"
+	"github.com/onefold/onefold/engine/kafka"
+	"github.com/onefold/onefold/engine/sink"
+)
+
+// What several of the scripts do.
+
+// wedged is for how long an id or a lane must stay as it is to count as stuck. Real brokers repeat what they repeat within
+// milliseconds.
+const wedged = 4 * time.Second
+
+// once calls once and takes the answer as it is, where the verbs of the stage would repeat.
+func once(t *Scene, call func(done func(kafka.Code, error))) (code kafka.Code, err error) {
+	t.Do(func(done func()) { call(func(c kafka.Code, e error) { code, err = c, e; done() }) })
+	return code, err
+}
+
+// initOnce initialises an id once.
+func initOnce(t *Scene, who kafka.Identity) kafka.Code {
+	code, err := once(t, func(done func(kafka.Code, error)) {
+		t.InitProducerID(who.TransactionalID, time.Minute, who.Protocol, func(_ kafka.Identity, c kafka.Code, err error) { done(c, err) })
+	})
+	t.Check(err == nil, "init %s: %v", who.TransactionalID, err)
+	return code
+}
+
+// concurrent reports whether an id answers "concurrent transactions" for as long as it takes to count as stuck.
+func concurrent(t *Scene, who kafka.Identity) bool {
+	return !t.Within(wedged, func() bool { return initOnce(t, who) != kafka.ConcurrentTransactions })
+}
+
+// topicOf makes a topic with so many replicas of each partition, and waits until every broker knows it.
+func topicOf(t *Scene, partitions int32, replicas int16, configs ...kafka.ConfigEntry) string {
+	name := t.Name("topic")
+	code := t.Settle("create topic", func(done func(kafka.Code, error)) {
+		t.CreateTopics([]kafka.NewTopic{{Name: name, Partitions: partitions, Replication: replicas, Configs: configs}}, func(codes []kafka.Code, err error) {
+			if err != nil {
+				done(kafka.OK, err)
+				return
+			}
+			done(codes[0], nil)
+		})
+	})
+	t.Check(code == kafka.OK || code == kafka.TopicAlreadyExists, "create topic: %v", code)
+	t.Visible(name, partitions)
+	return name
+}
+
+// leader is the leader of a partition as a broker that is up sees it now; -1: none.
+func leader(t *Scene, tp id.TopicPartition) int32 {
+	m, ok := t.View(broker.Bootstrap, tp.Topic)
+	if !ok || len(m.Topics) != 1 || int(tp.Partition) >= len(m.Topics[0].Partitions) {
+		return -2
+	}
+	return m.Topics[0].Partitions[tp.Partition].Leader
+}
+
+// breaker is the backend's, or the end of the script.
+func breaker(t *Scene) stage.Breaker {
+	b, ok := t.Backend.(stage.Breaker)
+	t.Check(ok, "%s cannot kill brokers", t.Backend.Name())
+	return b
+}
+
+// kill kills a broker.
+func kill(t *Scene, broker int32) {
+	err := breaker(t).KillBroker(int(broker))
+	t.Check(err == nil, "kill broker %d: %v", broker, err)
+}
+
+// start starts a broker that was killed.
+func start(t *Scene, broker int32) {
+	err := breaker(t).StartBroker(int(broker))
+	t.Check(err == nil, "start broker %d: %v", broker, err)
+}
+
+// lonely is a partition with a single replica, on another broker than the one that coordinates an id.
+func lonely(t *Scene, who kafka.Identity) (tp id.TopicPartition, on int32) {
+	coordinator := t.Find(stage.TxnCoordinator(who.TransactionalID))
+	name := topicOf(t, 3, 1)
+	for p := range int32(3) {
+		tp = stage.Part(name, p)
+		if on = t.Find(stage.Leader(tp)); on != coordinator {
+			return tp, on
+		}
+	}
+	t.Fail("every partition of %s is on broker %d, which coordinates %s", name, coordinator, who.TransactionalID)
+	return tp, -1
+}
+
+// leaderless waits until a partition whose only broker was killed has no leader.
+func leaderless(t *Scene, tp id.TopicPartition) {
+	t.Wait("the death of the leader of "+tp.String(), func() bool { return leader(t, tp) == -1 })
+}
+
+// dropped brings about what a marker that is dropped leaves behind: a transaction that is complete at its coordinator and
+// open on a partition. The writer's records a and b are the first of the partition. commit is the transaction's verdict;
+// left is the identity that its coordinator shows afterwards. It is false where the marker waits for the leader.
+func dropped(t *Scene, commit bool, timeout time.Duration) (tp id.TopicPartition, left kafka.Identity, is bool) {
+	who, code := t.InitCode(t.Name("txn"), timeout, t.Protocol)
+	t.Check(code == kafka.OK, "init: %v", code)
+	tp, on := lonely(t, who)
+	t.Write(tp, who, 0, "a", "b")
+	kill(t, on)
+	leaderless(t, tp)
+	left, code = t.End(who, commit)
+	t.Check(code == kafka.OK, "end: %v", code)
+	t.Within(wedged, func() bool { return complete(t, who.TransactionalID) })
+	is = complete(t, who.TransactionalID)
+	start(t, on)
+	t.Wait("the leader's return", func() bool { return leader(t, tp) == on })
+	if is {
+		is = !t.Within(wedged, func() bool { return t.OpenFrom(tp, who) < 0 })
+	}
+	return tp, left, is
+}
+
+// complete reports whether the last transaction of an id has ended at its coordinator.
+func complete(t *Scene, transactionalID string) bool {
+	x, code := t.Transaction(transactionalID)
+	t.Check(code == kafka.OK, "describe %s: %v", transactionalID, code)
+	return x.State == kafka.TxnCompleteCommit || x.State == kafka.TxnCompleteAbort
+}
+
+// witness asks the second witness, as the engine does: one fetch of committed records at the first offset of a range.
+func (t *Scene) witness(tp id.TopicPartition, producer, first int64) sink.Witness {
+	f, code := t.Fetch(tp, first, kafka.ReadCommitted, 1)
+	a := sink.WitnessAnswer{LastStable: f.LastStable, OutOfRange: code == kafka.OffsetOutOfRange}
+	t.Check(code == kafka.OK || a.OutOfRange, "fetch: %v", code)
+	a.Listed = slices.Contains(f.Aborted, kafka.AbortedTxn{ProducerID: producer, First: first})
+	for it := kafka.ReadBatches(f.Records); it.Next(); {
+		for !it.Batch.Control && it.Batch.ProducerID == producer && it.NextRecord() {
+			a.RecordAt = a.RecordAt || it.Record.Offset == first
+		}
+	}
+	return sink.ReadWitness(first, a)
+}
