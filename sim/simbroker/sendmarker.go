@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/engine/hook"
+	"github.com/onefold/onefold/sim"
 )
 
 // round is one drive of a decided transaction to its end: the markers of one term.
@@ -75,16 +76,62 @@ func (r *round) deliver(p *partition, try uint64) {
 	case p.leader < 0 || !r.s.c.brokers[p.leader].up():
 		p.await(b, func() { r.deliver(p, try+1) })
 	default:
-		b.call(r.s.c.brokers[p.leader], func(to *Broker, answer func(int16)) {
-			m, code := r.m, ok
-			if m.version, code = markerVersion(b, to, m.version); code != ok {
-				answer(code)
-				return
-			}
-			p.writeMarker(to, m, answer)
-		}, func(code int16) { r.answered(p, try, code) })
+		r.send(b, p, try)
 	}
 }
+
+// send sends one marker, and lets a fault strike it: WriteTxnMarkers of a broker that a plan names.
+func (r *round) send(b *Broker, p *partition, try uint64) {
+	to := r.s.c.brokers[p.leader]
+	effect, delay := r.s.c.w.Intercept(b.node.Name(), writeTxnMarkersKey)
+	if effect == sim.LateRequest || effect == sim.Repeat {
+		r.s.c.w.At(r.s.c.w.Now().Add(delay), func() { r.late(b, p) })
+	}
+	if effect == sim.LoseRequest || effect == sim.LateRequest {
+		b.loop.After(r.s.c.markerDelay(r.e, p, r.term), func() { r.answered(p, try, networkException) })
+		return
+	}
+	b.call(to, func(to *Broker, answer func(int16)) { r.write(b, to, p, answer) }, func(code int16) {
+		switch effect {
+		case sim.LoseReply, sim.Repeat:
+			code = networkException
+		case sim.LateReply:
+			b.loop.After(delay, func() { r.answered(p, try, code) })
+			return
+		}
+		r.answered(p, try, code)
+	})
+}
+
+// write is what the leader does with the marker.
+func (r *round) write(from, to *Broker, p *partition, answer func(int16)) {
+	m := r.m
+	version, code := markerVersion(from, to, m.version)
+	if code != ok {
+		answer(code)
+		return
+	}
+	m.version = version
+	p.writeMarker(to, m, answer)
+}
+
+// late is the arrival of a marker whose answer nobody waits for any more, at whoever leads the partition then.
+func (r *round) late(from *Broker, p *partition) {
+	if p.leader < 0 || !r.s.c.brokers[p.leader].up() {
+		return
+	}
+	to := r.s.c.brokers[p.leader]
+	to.loop.Post(func() {
+		open := r.e.mem.state == Ongoing
+		r.write(from, to, p, func(code int16) {
+			r.s.c.late = append(r.s.c.late, LateAnswer{
+				At: r.s.c.w.Now(), Key: writeTxnMarkersKey, ID: r.e.id, ProducerID: r.m.pid, Epoch: r.m.epoch, Sequence: -1, Code: code, Open: open,
+			})
+		})
+	})
+}
+
+const writeTxnMarkersKey = 27
 
 func (r *round) answered(p *partition, try uint64, code int16) {
 	if r.over() {
