@@ -8,10 +8,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/engine/broker"
 	"github.com/onefold/onefold/engine/env"
+	"github.com/onefold/onefold/engine/hook"
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/kafka"
 	"github.com/onefold/onefold/scenarios"
+	"github.com/onefold/onefold/sim"
 	"github.com/onefold/onefold/sim/simbroker"
 )
 
@@ -58,11 +61,16 @@ func answered(what, request string, open bool, codes []kafka.Code) Evidence {
 
 // sampled: at some moment of the run, looked at often, something held.
 func sampled(what string, holds func(w *scenarios.World) bool) Evidence {
+	return sampling(what, func() func(*scenarios.World) bool { return holds })
+}
+
+// sampling is sampled with something to remember: begin is called for each run.
+func sampling(what string, begin func() func(w *scenarios.World) bool) Evidence {
 	return Evidence{what, func(w *scenarios.World) func(*scenarios.Result) bool {
-		seen := false
+		seen, holds := false, begin()
 		var look func()
 		look = func() {
-			if seen = seen || holds(w); !seen {
+			if seen = holds(w); !seen {
 				w.Sim.At(w.Sim.Now().Add(20*time.Millisecond), look)
 			}
 		}
@@ -71,6 +79,46 @@ func sampled(what string, holds func(w *scenarios.World) bool) Evidence {
 	}}
 }
 
+// told: some process of the engine was given an answer.
+func told(what string, is func(req kmsg.Request, resp kmsg.Response) bool) Evidence {
+	return Evidence{what, func(w *scenarios.World) func(*scenarios.Result) bool {
+		seen, port := false, w.Sim.BrokerPort
+		w.Sim.BrokerPort = func(n *sim.Node, l env.Loop, c broker.Class) broker.Requests {
+			return listener{port(n, l, c), func(req kmsg.Request, resp kmsg.Response) { seen = seen || is(req, resp) }}
+		}
+		return func(*scenarios.Result) bool { return seen }
+	}}
+}
+
+// listener hears the answers that pass a port.
+type listener struct {
+	broker.Requests
+	heard func(kmsg.Request, kmsg.Response)
+}
+
+// Send implements broker.Requests.
+func (l listener) Send(node int32, req kmsg.Request, done func(kmsg.Response, error)) {
+	l.Requests.Send(node, req, func(resp kmsg.Response, err error) {
+		if err == nil {
+			l.heard(req, resp)
+		}
+		done(resp, err)
+	})
+}
+
+// shared: several writers had transactions open in one partition, each under a producer id of its own.
+var shared = sampled("several subtasks writing to one partition at once, each under its own producer id", func(w *scenarios.World) bool {
+	open := w.Cluster.OpenTransactions()
+	for i, a := range open {
+		for _, b := range open[i+1:] {
+			if a.TopicPartition == b.TopicPartition && a.ProducerID != b.ProducerID && slices.Contains(w.Job.Outputs, a.Topic) {
+				return true
+			}
+		}
+	}
+	return false
+})
+
 // happened: the transaction log tells of something.
 func happened(what string, tells func(history []simbroker.TxnEvent) bool) Evidence {
 	return afterwards(what, func(r *scenarios.Result) bool { return tells(r.World.Cluster.History()) })
@@ -78,44 +126,50 @@ func happened(what string, tells func(history []simbroker.TxnEvent) bool) Eviden
 
 // decidedFor: a commit was decided and visible in a part of its partitions only, for so long.
 func decidedFor(d time.Duration) Evidence {
-	since := map[string]env.Instant{} // looked up, never walked
-	return sampled(fmt.Sprintf("a committed transaction visible in some of its partitions only, for %v", d), func(w *scenarios.World) bool {
-		open := w.Cluster.OpenTransactions()
-		for _, x := range w.Cluster.Transactions() {
-			key := fmt.Sprintf("%s %d %d", x.ID, x.ProducerID, x.Epoch)
-			left := 0
-			for _, o := range open {
-				if o.ProducerID == x.ProducerID && slices.Contains(x.Partitions, o.TopicPartition) {
-					left++
-				}
-			}
-			switch {
-			case x.State != simbroker.PrepareCommit || left == 0 || left == len(x.Partitions):
-				delete(since, key)
-			case since[key] == 0:
-				since[key] = w.Sim.Now()
-			case w.Sim.Now().Sub(since[key]) >= d:
-				return true
-			}
-		}
-		return false
+	what := fmt.Sprintf("a committed transaction visible in some of its partitions only, for %v", d)
+	return sampling(what, func() func(*scenarios.World) bool {
+		since := map[string]env.Instant{} // looked up, never walked
+		return func(w *scenarios.World) bool { return partly(w, since, d) }
 	})
 }
 
+// partly reports whether a decided transaction has been visible in a part of its partitions for so long.
+func partly(w *scenarios.World, since map[string]env.Instant, d time.Duration) bool {
+	open := w.Cluster.OpenTransactions()
+	for _, x := range w.Cluster.Transactions() {
+		key := fmt.Sprintf("%s %d %d", x.ID, x.ProducerID, x.Epoch)
+		left := 0
+		for _, o := range open {
+			if o.ProducerID == x.ProducerID && slices.Contains(x.Partitions, o.TopicPartition) {
+				left++
+			}
+		}
+		switch {
+		case x.State != simbroker.PrepareCommit || left == 0 || left == len(x.Partitions):
+			delete(since, key)
+		case since[key] == 0:
+			since[key] = w.Sim.Now()
+		case w.Sim.Now().Sub(since[key]) >= d:
+			return true
+		}
+	}
+	return false
+}
+
 // hidden: a transaction was committed in a partition while somebody else's older one was open there, and hid it.
-func hidden() Evidence {
+var hidden = sampling("a committed transaction hidden behind an older open one of somebody else", func() func(w *scenarios.World) bool {
 	type place struct {
 		at  id.TopicPartition
 		pid int64
 	}
-	first := map[place]int64{} // looked up, never walked
-	told := 0
+	first := map[place]int64{}                // looked up, never walked
 	parts := map[string][]id.TopicPartition{} // of the last decision, looked up
-	return sampled("a committed transaction hidden behind an older open one of somebody else", func(w *scenarios.World) (found bool) {
+	known := 0
+	return func(w *scenarios.World) (found bool) {
 		open := w.Cluster.OpenTransactions()
 		history := w.Cluster.History()
-		for ; told < len(history); told++ {
-			e := history[told]
+		for ; known < len(history); known++ {
+			e := history[known]
 			if e.State == simbroker.PrepareCommit {
 				parts[e.ID] = e.Partitions
 			}
@@ -123,8 +177,8 @@ func hidden() Evidence {
 				continue
 			}
 			for _, at := range parts[e.ID] {
-				own, known := first[place{at, e.ProducerID}]
-				found = found || known && slices.ContainsFunc(open, func(o simbroker.OpenTransaction) bool {
+				own, seen := first[place{at, e.ProducerID}]
+				found = found || seen && slices.ContainsFunc(open, func(o simbroker.OpenTransaction) bool {
 					return o.TopicPartition == at && o.ProducerID != e.ProducerID && o.First < own
 				})
 			}
@@ -133,8 +187,8 @@ func hidden() Evidence {
 			first[place{o.TopicPartition, o.ProducerID}] = o.First
 		}
 		return found
-	})
-}
+	}
+})
 
 // undecided: a restore began with completed checkpoints whose transactions were not decided.
 var undecided = afterwards("a restore with prepared transactions that nobody had decided", func(r *scenarios.Result) bool {
@@ -161,12 +215,37 @@ func claimed(what string, kind checker.ClaimKind) Evidence {
 	})
 }
 
-// refusedWrite: a process that had been replaced wrote under its old identity, and was refused.
-var refusedWrite = afterwards("a replaced process wrote under its old identity", func(r *scenarios.Result) bool {
-	return slices.ContainsFunc(r.World.Cluster.Operations(), func(o simbroker.Operation) bool {
-		return o.Kind == simbroker.Write && o.Result == simbroker.OperationFenced
-	})
+// writtenTwice: the output topics hold records more often than readers see them.
+var writtenTwice = afterwards("records in the output topics twice, one copy aborted", func(r *scenarios.Result) bool {
+	for _, topic := range r.World.Job.Outputs {
+		for p := range int32(r.World.Shape.Partitions) {
+			copies := map[string]int{} // looked up
+			for _, l := range r.World.Cluster.ReadAll(topic, p) {
+				if !l.Control {
+					if copies[string(l.Record.Key)+string(l.Record.Value)]++; copies[string(l.Record.Key)+string(l.Record.Value)] > 1 {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
 })
+
+// commitUnderWay: a commit that was sent before a restore took effect, or was answered, after that had begun.
+var commitUnderWay = Evidence{"a commit of a dead process arriving during a restore or after it", func(w *scenarios.World) func(*scenarios.Result) bool {
+	var begun env.Instant
+	w.Sim.OnHook(func(_ string, e hook.Event) {
+		if e.Point == hook.R0Claimed {
+			begun = w.Sim.Now()
+		}
+	})
+	return func(r *scenarios.Result) bool {
+		return slices.ContainsFunc(r.World.Cluster.Late(), func(a simbroker.LateAnswer) bool {
+			return kmsg.NameForKey(a.Key) == "EndTxn" && begun > 0 && a.At > begun
+		})
+	}
+}}
 
 // usedAgain: ids ended several transactions each.
 var usedAgain = happened("ids that committed several transactions", func(h []simbroker.TxnEvent) bool {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/onefold/onefold/checker"
 	"github.com/onefold/onefold/engine/broker/stage"
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/kafka"
@@ -34,11 +35,18 @@ var expiry = []Hazard{
 	},
 	{
 		Number: 27, Title: "first batches out of order",
-		Story:     "Two batches are under way to a partition that knows nothing of their producer, and the second arrives first: it is taken, and the first one can never be written.",
-		Where:     Places{{TV: []int16{0, 1}}, {From: "k400", To: "k401", TV: []int16{2}}},
-		ClosedBy:  "4.1 at TV2 (KAFKA-18202), 4.5 for all (KAFKA-15591); one batch under way per partition",
-		Show:      firstOutOfOrder,
-		Cure:      oneUnderWay,
+		Story:    "Two batches are under way to a partition that knows nothing of their producer, and the second arrives first: it is taken, and the first one can never be written.",
+		Where:    Places{{TV: []int16{0, 1}}, {From: "k400", To: "k401", TV: []int16{2}}},
+		ClosedBy: "4.1 at TV2 (KAFKA-18202), 4.5 for all (KAFKA-15591); one batch under way per partition",
+		Show:     firstOutOfOrder,
+		Cure:     oneUnderWay,
+		Engine: []Trial{
+			{
+				Plan: "hazards/H27-first-late", Profiles: []string{"k37", "k39", "k400", "k401", "k41", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, lateAnswer("Produce", kafka.OutOfOrderSequence)},
+			},
+			refused,
+		},
 		NoControl: "the client has one batch under way per partition",
 		Real:      Real{Feasible: true, Note: "one broker"},
 	},

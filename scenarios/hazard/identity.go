@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/onefold/onefold/checker"
 	"github.com/onefold/onefold/engine/broker/stage"
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/kafka"
@@ -16,10 +17,17 @@ import (
 var identity = []Hazard{
 	{
 		Number: 4, Title: "saved identity commits a later transaction",
-		Story:     "A pooled producer is not initialised between transactions. A restore of checkpoint 1 repeats its commit, and commits transaction 3 of the same epoch.",
-		Where:     belowTV2,
-		ClosedBy:  "TV2; below, InitProducerId before every transaction (FLINK-8132)",
-		Show:      savedIdentityCommitsLater,
+		Story:    "A pooled producer is not initialised between transactions. A restore of checkpoint 1 repeats its commit, and commits transaction 3 of the same epoch.",
+		Where:    belowTV2,
+		ClosedBy: "TV2; below, InitProducerId before every transaction (FLINK-8132)",
+		Show:     savedIdentityCommitsLater,
+		Engine: []Trial{
+			{
+				Plan: "savepoint-rewound", Profiles: []string{"k39", "k41-tv1", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, claimed("an older checkpoint restored", checker.RewoundTo), usedAgain},
+			},
+			refused,
+		},
 		NoControl: "as H3",
 		Real:      Real{Feasible: true, Note: "one broker"},
 	},
@@ -30,8 +38,19 @@ var identity = []Hazard{
 		ClosedBy: "nobody initialises an id with an undecided commit; a commit needs no initialisation",
 		Show:     initAbortsPrepared,
 		Cure:     commitWithoutInit,
-		Control:  "fence-undecided",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{
+				Plan: "hazards/H15-late-init", Profiles: []string{"k37", "k39", "k400", "k41", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, lateAnywhen("InitProducerID", kafka.ConcurrentTransactions), undecided, reached("sink: salvage done")},
+			},
+			{
+				Plan: "second-crash-after-decision", Profiles: []string{"k39", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, undecided, reached("sink: resolve said committed")},
+			},
+			refused,
+		},
+		Control: "fence-undecided",
+		Real:    Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 16, Title: "restarted idempotent producer duplicates",
@@ -40,8 +59,15 @@ var identity = []Hazard{
 		ClosedBy: "transactions: the restart fences, which aborts, and everything is written again",
 		Show:     restartDuplicates,
 		Cure:     restartFences,
-		Control:  "no-guarantee",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{
+				Plan: "one-way-cut", Profiles: []string{"k39", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, reached("simbroker: open transaction fenced"), writtenTwice},
+			},
+			refused,
+		},
+		Control: "no-guarantee",
+		Real:    Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 20, Title: "commit repeated in the wrong mode",
@@ -49,8 +75,14 @@ var identity = []Hazard{
 		Where:    onlyTV2,
 		ClosedBy: "the token stores the protocol of its transaction (FLINK-40689)",
 		Show:     wrongMode,
-		Control:  "mode-forgotten",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{
+				Plan: "commit-reply-lost-then-crash", Profiles: []string{"k400", "k41", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, undecided, reached("sink: EndTxn repeated after a lost reply"), reached("sink: resolve said committed")},
+			},
+		},
+		NoControl: "a 90 sends every engine here to lane and log, which say committed",
+		Real:      Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 21, Title: "pooled id is superseded",
@@ -59,8 +91,15 @@ var identity = []Hazard{
 		ClosedBy: "after the decision the id is initialised (FLINK-40626)",
 		Show:     pooledSuperseded,
 		Cure:     initAfterDecision,
-		Control:  "no-fencing",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{
+				Plan: "commit-late-after-crash", Profiles: []string{"k39", "k400", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, undecided, lateAnywhen("EndTxn", kafka.ProducerFenced), reached("sink: resolve said committed")},
+			},
+			refused,
+		},
+		Control: "no-fencing",
+		Real:    Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 22, Title: "two writers of one identity on one partition",
@@ -69,8 +108,15 @@ var identity = []Hazard{
 		ClosedBy: "one writer per producer id and partition; every subtask has ids of its own",
 		Show:     twoWriters,
 		Cure:     writersApart,
-		Control:  "ids-reused",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{
+				Plan: "rescale-zombie", Profiles: []string{"k39", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, shared},
+			},
+			refused,
+		},
+		Control: "ids-reused",
+		Real:    Real{Feasible: true, Note: "one broker"},
 	},
 }
 

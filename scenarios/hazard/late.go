@@ -68,8 +68,14 @@ var late = []Hazard{
 		Where:    onlyTV2,
 		ClosedBy: "initialise the id at restore; below TV2 the partition was not added",
 		Show:     lateProduceOpens,
-		Control:  "no-fencing",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{
+				Plan: "hazards/H14-late-open", Profiles: []string{"k400", "k41", "k42", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, lateAnywhen("Produce", kafka.InvalidProducerEpoch)},
+			},
+		},
+		Control: "no-fencing",
+		Real:    Real{Feasible: true, Note: "one broker"},
 	},
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/onefold/onefold/checker"
 	"github.com/onefold/onefold/engine/broker/stage"
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/kafka"
@@ -16,10 +17,17 @@ import (
 var endMarker = []Hazard{
 	{
 		Number: 10, Title: "late marker ends the next transaction",
-		Story:     "A marker is written again after its answer was lost, and arrives when the next transaction has written to the partition: a part of that is committed early.",
-		Where:     Places{{TV: []int16{0, 1}}, {From: "k400", To: "k41", TV: []int16{2}}},
-		ClosedBy:  "4.2 at TV2: a marker's epoch must be above the stored one (KIP-1228); an id is initialised between two uses",
-		Show:      lateMarker,
+		Story:    "A marker is written again after its answer was lost, and arrives when the next transaction has written to the partition: a part of that is committed early.",
+		Where:    Places{{TV: []int16{0, 1}}, {From: "k400", To: "k41", TV: []int16{2}}},
+		ClosedBy: "4.2 at TV2: a marker's epoch must be above the stored one (KIP-1228); an id is initialised between two uses",
+		Show:     lateMarker,
+		Engine: []Trial{
+			{
+				Plan: "hazards/H10-late-marker", Profiles: []string{"k37", "k39", "k400", "k401", "k41", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, lateAnswer("WriteTxnMarkers", kafka.InvalidProducerEpoch)},
+			},
+			refused,
+		},
 		NoControl: "needs a coordinator that sends late",
 		Real:      Real{Feasible: true, Note: "one broker; the marker is written by hand as the coordinator writes it"},
 	},
@@ -30,17 +38,34 @@ var endMarker = []Hazard{
 		ClosedBy: "open (KAFKA-20734): a commit is confirmed at every partition, and a missing marker is written before the id is used again",
 		Show:     markerDropped,
 		Cure:     markerWrittenByHand,
-		Control:  "no-confirm",
-		Real:     Real{Feasible: true, Note: "three brokers, a topic with one replica, whose broker is killed"},
-		Needs:    Needs{Brokers: 3},
+		Engine: []Trial{
+			{
+				Plan: "dropped-marker-k44", Profiles: []string{"k43", "k43-tv1", "k44-tv0", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, reached("simbroker: marker dropped"), reached("sink: repair of a dropped marker")},
+			},
+			{
+				Plan: "dropped-marker-then-crash", Profiles: []string{"k43", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, undecided, reached("simbroker: marker dropped"), reached("sink: repair of a dropped marker")},
+			},
+		},
+		Control: "no-confirm",
+		Real:    Real{Feasible: true, Note: "three brokers, a topic with one replica, whose broker is killed"},
+		Needs:   Needs{Brokers: 3},
 	},
 	{
 		Number: 23, Title: "offset gaps",
-		Story:     "Each marker takes an offset, so do aborted records: the last record's offset + 1 is not the end, and records are fewer than offsets.",
-		Where:     everywhere,
-		ClosedBy:  "positions move over control records; records are counted, never subtracted",
-		Show:      offsetGaps,
-		Cure:      positionsOverMarkers,
+		Story:    "Each marker takes an offset, so do aborted records: the last record's offset + 1 is not the end, and records are fewer than offsets.",
+		Where:    everywhere,
+		ClosedBy: "positions move over control records; records are counted, never subtracted",
+		Show:     offsetGaps,
+		Cure:     positionsOverMarkers,
+		Engine: []Trial{
+			{
+				Plan: "zombie-taskmanager-with-commits", Profiles: []string{"k37", "k39", "k400", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, gaps},
+			},
+			refused,
+		},
 		NoControl: "sources of every engine here take positions from the fetch",
 		Real:      Real{Feasible: true, Note: "one broker"},
 	},

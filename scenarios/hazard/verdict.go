@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/onefold/onefold/checker"
 	"github.com/onefold/onefold/engine/broker/stage"
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/kafka"
@@ -21,8 +22,19 @@ var verdict = []Hazard{
 		ClosedBy: "the same commit again, under the same identity and version: 0",
 		Show:     lostEndAnswer,
 		Cure:     sameCommitAgain,
-		Control:  "ending-anew",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{
+				Plan: "commit-reply-lost", Profiles: []string{"k37", "k39", "k400", "k41", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, reached("sink: EndTxn repeated after a lost reply")},
+			},
+			{
+				Plan: "commit-reply-lost-then-crash", Profiles: []string{"k39", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, undecided, reached("sink: resolve said committed")},
+			},
+			refused,
+		},
+		Control: "ending-anew",
+		Real:    Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 6, Title: "commit after the timeout",
@@ -31,8 +43,19 @@ var verdict = []Hazard{
 		ClosedBy: "a timeout above the longest outage; else the records are salvaged from the log, or named as lost",
 		Show:     commitAfterTimeout,
 		Cure:     readBackAborted,
-		Control:  "timeout-believed",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{
+				Plan: "timeout-after-completed", Profiles: []string{"k37", "k39", "k400", "k401", "k41", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, undecided, reached("simbroker: transaction timed out"), reached("sink: salvage done")},
+			},
+			{
+				Plan: "loss-named", Profiles: []string{"k39", "k400", "k44-tv1", "k44"}, Verdict: checker.LoudLoss,
+				Evidence: []Evidence{struck, undecided, reached("simbroker: transaction timed out"), claimed("a loss named", checker.Loss)},
+			},
+			refused,
+		},
+		Control: "timeout-believed",
+		Real:    Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 7, Title: "decided, not visible",
@@ -41,8 +64,15 @@ var verdict = []Hazard{
 		ClosedBy: "by design: a commit is confirmed when every partition is closed",
 		Show:     decidedNotVisible,
 		Cure:     everyPartitionCloses,
-		Control:  "no-confirm",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{
+				Plan: "marker-waits-k41", Profiles: []string{"k37", "k39", "k400", "k41", "k42"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, decidedFor(time.Second)},
+			},
+			refused,
+		},
+		Control: "no-confirm",
+		Real:    Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 8, Title: "torn read without any failure",
@@ -51,37 +81,69 @@ var verdict = []Hazard{
 		ClosedBy: "by design: visible once the older transaction ends; open ones of dead processes are fenced",
 		Show:     tornRead,
 		Cure:     olderEnds,
-		Control:  "no-fencing",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{
+				Plan: "zombie-taskmanager", Profiles: []string{"k37", "k39", "k400", "k41", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, hidden, reached("simbroker: open transaction fenced")},
+			},
+			refused,
+		},
+		Control: "no-fencing",
+		Real:    Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 9, Title: "coordinator fails over between decision and markers",
-		Story:     "The new coordinator writes all markers of a decided transaction again: more control records, more offsets taken; never another decision.",
-		Where:     everywhere,
-		ClosedBy:  "by design: the decision stands; nobody counts records by offsets",
-		Show:      markersTwice,
-		Cure:      decisionStands,
+		Story:    "The new coordinator writes all markers of a decided transaction again: more control records, more offsets taken; never another decision.",
+		Where:    everywhere,
+		ClosedBy: "by design: the decision stands; nobody counts records by offsets",
+		Show:     markersTwice,
+		Cure:     decisionStands,
+		Engine: []Trial{
+			{
+				Plan: "coordinator-moves-at-first-marker", Profiles: []string{"k37", "k39", "k400", "k41", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, reached("simbroker: decided transaction driven again by another coordinator")},
+			},
+			{
+				Plan: "coordinator-dies-at-prepare", Profiles: []string{"k39", "k41", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, reached("simbroker: decided transaction driven again by another coordinator")},
+			},
+			refused,
+		},
 		NoControl: "positions come from the fetch in every engine here",
 		Real:      Real{Feasible: true, Note: "three brokers, or a restart of one"},
 		Needs:     Needs{Brokers: 3},
 	},
 	{
 		Number: 25, Title: "stale Ongoing",
-		Story:     "DescribeTransactions tells the committed state: while the decision is being written it says Ongoing, and whoever decides by that decides against a commit.",
-		Where:     everywhere,
-		ClosedBy:  "a commit is never decided by Describe: it is asked for again, and lane and log are read",
-		Show:      staleOngoing,
-		Cure:      askedAgain,
+		Story:    "DescribeTransactions tells the committed state: while the decision is being written it says Ongoing, and whoever decides by that decides against a commit.",
+		Where:    everywhere,
+		ClosedBy: "a commit is never decided by Describe: it is asked for again, and lane and log are read",
+		Show:     staleOngoing,
+		Cure:     askedAgain,
+		Engine: []Trial{
+			{
+				Plan: "commit-late-after-crash", Profiles: []string{"k39", "k400", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, undecided, commitUnderWay, reached("sink: resolve said committed")},
+			},
+			refused,
+		},
 		NoControl: "no engine here decides by Describe alone",
 		Real:      Real{Feasible: true, Note: "one broker; a race"},
 	},
 	{
 		Number: 26, Title: "pending group commit blocks a restart",
-		Story:     "Source positions were committed inside a transaction that is prepared: a stable read of them is answered 88 until it is decided.",
-		Where:     everywhere,
-		ClosedBy:  "transactions are decided before sources start; positions come from the checkpoint",
-		Show:      pendingBlocks,
-		Cure:      decidedUnblocks,
+		Story:    "Source positions were committed inside a transaction that is prepared: a stable read of them is answered 88 until it is decided.",
+		Where:    everywhere,
+		ClosedBy: "transactions are decided before sources start; positions come from the checkpoint",
+		Show:     pendingBlocks,
+		Cure:     decidedUnblocks,
+		Engine: []Trial{
+			{
+				Plan: "completed-then-crash", Profiles: []string{"k37", "k39", "k400", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, undecided, reached("simbroker: unstable offset answered")},
+			},
+			refused,
+		},
 		NoControl: "sources of every engine here start from the checkpoint",
 		Real:      Real{Feasible: true, Note: "one broker"},
 	},
