@@ -20,8 +20,10 @@ var expiry = []Hazard{
 		Show:      idExpired,
 		Cure:      laneRemembers,
 		NoControl: "every engine here reads the lane",
-		Needs:     Needs{Settings: []Setting{{"transactional.id.expiration.ms", "2000"}}},
-		Real:      Real{Feasible: true, Note: "one broker; transactional.id.expiration.ms=2000, transaction.remove.expired.transaction.cleanup.interval.ms=500"},
+		Needs: Needs{Settings: []Setting{
+			{"transactional.id.expiration.ms", "2000"}, {"transaction.remove.expired.transaction.cleanup.interval.ms", "500"},
+		}},
+		Real: Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 19, Title: "epochs are used up",

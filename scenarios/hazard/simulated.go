@@ -38,6 +38,12 @@ func configure(c *simbroker.Config, s Setting) error {
 	switch {
 	case s.Key == "transactional.id.expiration.ms" && err == nil:
 		c.IDExpiration = time.Duration(ms) * time.Millisecond
+	case s.Key == "transaction.remove.expired.transaction.cleanup.interval.ms" && err == nil:
+		c.IDScan = time.Duration(ms) * time.Millisecond
+	case s.Key == "producer.id.expiration.ms" && err == nil:
+		c.Housekeeping.ProducerExpiration = time.Duration(ms) * time.Millisecond
+	case s.Key == "producer.id.expiration.check.interval.ms" && err == nil:
+		c.Housekeeping.ProducerScan = time.Duration(ms) * time.Millisecond
 	case s.Key == "log.retention.check.interval.ms" && err == nil:
 		c.Housekeeping.Retention = time.Duration(ms) * time.Millisecond
 	case s.Key == "log.cleaner.backoff.ms" && err == nil:
