@@ -1,0 +1,183 @@
+package conform
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/onefold/onefold/engine/broker/brokerfuzz"
+)
+
+// Campaign compares a real cluster with a model of it.
+type Campaign struct {
+	Real  *Cluster
+	Model brokerfuzz.Cluster
+
+	Seed       uint64
+	Operations int // at least so many are drawn
+	Shape      brokerfuzz.Shape
+	Most       int // differences after which it ends; default 10
+	Shrinking  int // runs that making one difference smaller may take; default 150
+	// Progress is told of every sequence that has been compared, by one caller at a time.
+	Progress func(r *Result)
+}
+
+// Result is what a campaign found.
+type Result struct {
+	Sequences, Operations int
+	Slow                  int // sequences that were not compared, since the machine was too slow for their timeouts
+	Permitted             map[string]int
+	Differences           []Difference
+}
+
+// Difference is a sequence on which model and cluster say different things, made as small as could be.
+type Difference struct {
+	Sequence    brokerfuzz.Sequence
+	Model, Real brokerfuzz.Transcript
+	Place       brokerfuzz.Place
+	Drawn       uint64 // the number of the sequence below the seed
+}
+
+// String has both transcripts.
+func (d Difference) String() string {
+	return fmt.Sprintf("%s\n\nthe model:\n%s\nthe real broker:\n%s", d.Place, indent(d.Model.String()), indent(d.Real.String()))
+}
+
+func indent(s string) string {
+	return "    " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n    ")
+}
+
+// String is the closing line.
+func (r *Result) String() string {
+	var used []string
+	for _, p := range brokerfuzz.Permitted {
+		if n := r.Permitted[p.Name]; n > 0 {
+			used = append(used, fmt.Sprintf("%s %d", p.Name, n))
+		}
+	}
+	if used == nil {
+		used = []string{"none"}
+	}
+	return fmt.Sprintf("%d sequences, %d operations, %d differences, permitted: %s, too slow to compare: %d",
+		r.Sequences, r.Operations, len(r.Differences), strings.Join(used, ", "), r.Slow)
+}
+
+// Run runs the campaign. An error means that the cluster could not be asked.
+func (c Campaign) Run() (*Result, error) {
+	if c.Most == 0 {
+		c.Most = 10
+	}
+	if c.Shrinking == 0 {
+		c.Shrinking = 150
+	}
+	var (
+		mu     sync.Mutex
+		next   uint64
+		drawn  int
+		failed error
+		r      = &Result{Permitted: map[string]int{}}
+		wait   sync.WaitGroup
+	)
+	draw := func() (s brokerfuzz.Sequence, number uint64, ok bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if failed != nil || drawn >= c.Operations || len(r.Differences) >= c.Most {
+			return s, 0, false
+		}
+		s, number = brokerfuzz.Draw(c.Seed, next, c.Shape), next
+		next++
+		drawn += len(s.Ops)
+		return s, number, true
+	}
+	for range c.Real.width {
+		wait.Go(func() {
+			for {
+				s, number, ok := draw()
+				if !ok {
+					return
+				}
+				o, err := c.Compare(s)
+				mu.Lock()
+				o.Difference.Drawn = number
+				if err != nil && failed == nil {
+					failed = fmt.Errorf("sequence %d of seed %d: %w", number, c.Seed, err)
+				}
+				r.add(o, len(s.Ops))
+				if c.Progress != nil && err == nil {
+					c.Progress(r)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	slices.SortStableFunc(r.Differences, func(a, b Difference) int { return int(a.Drawn) - int(b.Drawn) })
+	return r, failed
+}
+
+func (r *Result) add(o Outcome, operations int) {
+	switch {
+	case o.Slow:
+		r.Slow++
+		return
+	case o.Permitted != "":
+		r.Permitted[o.Permitted]++
+	case o.Differs:
+		r.Differences = append(r.Differences, o.Difference)
+	}
+	r.Sequences++
+	r.Operations += operations
+}
+
+// Outcome is what the comparison of one sequence says.
+type Outcome struct {
+	Slow      bool
+	Permitted string
+	Differs   bool
+	Difference
+}
+
+// Compare runs one sequence on both, and makes it smaller if they differ. A difference that does not come again is one all
+// the same: it is reported as it was drawn.
+func (c Campaign) Compare(s brokerfuzz.Sequence) (Outcome, error) {
+	o, err := c.once(s)
+	if err != nil || !o.Differs {
+		return o, err
+	}
+	c.shrink(&o)
+	return o, nil
+}
+
+func (c Campaign) shrink(o *Outcome) {
+	brokerfuzz.Shrink(o.Sequence, c.Shrinking, func(s brokerfuzz.Sequence) bool {
+		smaller, err := c.once(s)
+		if err != nil || !smaller.Differs {
+			return false
+		}
+		*o = smaller
+		return true
+	})
+}
+
+func (c Campaign) once(s brokerfuzz.Sequence) (o Outcome, err error) {
+	o.Sequence = s
+	if o.Model, err = c.Model.Run(s); err != nil {
+		return o, fmt.Errorf("the model: %w\n%s", err, s)
+	}
+	o.Real, err = c.Real.Run(s)
+	switch {
+	case errors.Is(err, brokerfuzz.ErrLate):
+		o.Slow = true
+		return o, nil
+	case err != nil:
+		return o, fmt.Errorf("%w\n%s", err, s)
+	}
+	place, permitted := brokerfuzz.Compare(o.Model, o.Real)
+	o.Permitted = permitted
+	if place != nil {
+		o.Differs, o.Place = true, *place
+	}
+	return o, nil
+}

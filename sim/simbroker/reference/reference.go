@@ -1,0 +1,57 @@
+// Package reference runs sequences of package brokerfuzz on the simulated broker: what a real cluster is compared with.
+package reference
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/onefold/onefold/engine/broker/brokerfuzz"
+	"github.com/onefold/onefold/sim"
+	"github.com/onefold/onefold/sim/simbroker"
+)
+
+// Cluster is a kind of simulated cluster: every sequence runs in a world of its own, so equal sequences have equal
+// transcripts.
+type Cluster struct {
+	Profile simbroker.Profile
+	Brokers int    // default 1
+	Seed    uint64 // of the worlds; a transcript must not depend on it
+}
+
+// New is a cluster of a release, as simbroker.ProfileOf knows it.
+func New(profile string) (Cluster, error) {
+	p, known := simbroker.ProfileOf(profile)
+	if !known {
+		return Cluster{}, fmt.Errorf("there is no profile %q; there are: %v, each with -tv0 or -tv1 behind it from 4.0 on", profile, simbroker.ProfileNames())
+	}
+	return Cluster{Profile: p}, nil
+}
+
+// Run performs one sequence.
+func (c Cluster) Run(s brokerfuzz.Sequence) (brokerfuzz.Transcript, error) {
+	w := sim.New(sim.Options{Seed: c.Seed})
+	defer w.Close()
+	k := simbroker.New(w, simbroker.Config{
+		Brokers: max(1, c.Brokers), Profile: c.Profile, ScanInterval: 100 * time.Millisecond, Encode: true,
+	})
+	w.BrokerPort = k.Requests
+	n := w.NewNode("client", nil)
+	n.Start()
+	w.RunFor(time.Second)
+	loop := n.NewLoop("sequence")
+	var got brokerfuzz.Transcript
+	var failed error
+	finished := false
+	brokerfuzz.Run(n.Process(), loop, s, brokerfuzz.Options{Name: "s"}, func(t brokerfuzz.Transcript, err error) {
+		got, failed, finished = t, err, true
+	})
+	w.RunUntil(func() bool { return finished }, w.Now().Add(time.Hour))
+	if f := w.Failure(); f != nil {
+		return got, fmt.Errorf("%w\n%s", f, f.Stack)
+	}
+	if !finished {
+		return got, errors.New("not finished within an hour of the world")
+	}
+	return got, failed
+}
