@@ -157,7 +157,7 @@ func (b *Broker) fetchOne(req *kmsg.FetchRequest, p *partition, q *kmsg.FetchReq
 	r.RecordBatches = data
 	if committed && len(l.aborted) > 0 && len(data) > 0 {
 		var space [8]abortedTxn
-		for _, a := range l.abortedFor(space[:0], q.FetchOffset, end, limit) {
+		for _, a := range l.abortedFor(space[:0], q.FetchOffset, end) {
 			r.AbortedTransactions = append(r.AbortedTransactions, kmsg.FetchResponseTopicPartitionAbortedTransaction{
 				ProducerID: a.pid, FirstOffset: a.first,
 			})

@@ -113,8 +113,8 @@ func (l *log) protect(h *header, version int8) uint64 {
 	case g.id == 0:
 		l.nextGuard++
 		*g = guard{id: l.nextGuard, lowest: h.sequence, epoch: h.epoch, version: version}
-	case g.epoch < h.epoch:
-		g.lowest, g.epoch, g.version = h.sequence, h.epoch, version
+	case g.epoch < h.epoch: // its version stays that of the batch that made it
+		g.lowest, g.epoch = h.sequence, h.epoch
 	case g.epoch == h.epoch && h.sequence < g.lowest:
 		g.lowest = h.sequence
 	}

@@ -34,9 +34,10 @@ func (l *log) read(offset, limit int64, maxBytes int) (b []byte, end int64) {
 // transactions is cut there, not at the end of the returned batches.
 const indexInterval = 4096
 
-// abortedFor appends the aborted transactions that a reader of [offset, end) must know, and some above.
-func (l *log) abortedFor(out []abortedTxn, offset, end, limit int64) []abortedTxn {
-	upper := limit
+// abortedFor appends the aborted transactions that a reader of [offset, end) must know, and some above, even of what lies
+// beyond the last stable offset.
+func (l *log) abortedFor(out []abortedTxn, offset, end int64) []abortedTxn {
+	upper := l.leo
 	if i := l.find(end); i < len(l.batches) {
 		for from := l.batches[i].at; i < len(l.batches); i++ {
 			if l.batches[i].at-from >= indexInterval {

@@ -97,6 +97,9 @@ func (r *run) termOf(pid int64) int32 {
 func (r *run) settle(began env.Instant, waited bool) []string {
 	before := r.view
 	reason := r.observe(began)
+	if waited {
+		r.view.order()
+	}
 	lines := r.changes(&before)
 	switch {
 	case reason != "" && !strings.HasPrefix(reason, "open"):
@@ -138,6 +141,22 @@ func (r *run) observe(began env.Instant) string {
 			return reason
 		}
 		r.sleep(10 * time.Millisecond)
+	}
+}
+
+// order puts the markers of transactions that timed out together into the order of producers: which comes first is a race
+// of theirs.
+func (v *view) order() {
+	for i := range v.parts {
+		b := v.parts[i].batches
+		offsets := make([]string, len(b))
+		for j := range b {
+			offsets[j], b[j], _ = strings.Cut(b[j], " ")
+		}
+		slices.Sort(b)
+		for j := range b {
+			b[j] = offsets[j] + " " + b[j]
+		}
 	}
 }
 

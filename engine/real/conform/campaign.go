@@ -122,10 +122,11 @@ func (r *Result) add(o Outcome, operations int) {
 	case o.Slow:
 		r.Slow++
 		return
-	case o.Permitted != "":
-		r.Permitted[o.Permitted]++
 	case o.Differs:
 		r.Differences = append(r.Differences, o.Difference)
+	}
+	for _, name := range o.Permitted {
+		r.Permitted[name]++
 	}
 	r.Sequences++
 	r.Operations += operations
@@ -134,7 +135,7 @@ func (r *Result) add(o Outcome, operations int) {
 // Outcome is what the comparison of one sequence says.
 type Outcome struct {
 	Slow      bool
-	Permitted string
+	Permitted []string // by name, as often as they were needed
 	Differs   bool
 	Difference
 }
@@ -150,15 +151,22 @@ func (c Campaign) Compare(s brokerfuzz.Sequence) (Outcome, error) {
 	return o, nil
 }
 
+// shrink holds on to the lines that differ: a smaller sequence that differs in others shows something else.
 func (c Campaign) shrink(o *Outcome) {
-	brokerfuzz.Shrink(o.Sequence, c.Shrinking, func(s brokerfuzz.Sequence) bool {
+	differs := func(s brokerfuzz.Sequence) bool {
 		smaller, err := c.once(s)
-		if err != nil || !smaller.Differs {
+		if err != nil || !smaller.Differs || smaller.Place.Kind() != o.Place.Kind() {
 			return false
 		}
 		*o = smaller
 		return true
-	})
+	}
+	s := o.Sequence.Clone()
+	s.Ops = s.Ops[:min(o.Place.Operation, len(s.Ops))]
+	if !differs(s) {
+		s = o.Sequence
+	}
+	brokerfuzz.Shrink(s, c.Shrinking, differs)
 }
 
 func (c Campaign) once(s brokerfuzz.Sequence) (o Outcome, err error) {
