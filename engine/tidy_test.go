@@ -93,9 +93,10 @@ var may = []struct {
 		why:    "simrun runs scenarios",
 	},
 	{
-		folder: "cmd/realrun", own: []string{"engine", "scenarios/jobs", "scenarios/oracle", "checker", "reports", "faults"},
+		folder: "cmd/realrun",
+		own:    []string{"engine", "scenarios/jobs", "scenarios/oracle", "checker", "reports", "faults", "sim/simbroker/reference"},
 		others: []string{"*"},
-		why:    "realrun is wiring; it knows no simulator",
+		why:    "realrun is wiring; of the simulator it knows only what a real cluster is compared with",
 	},
 }
 
@@ -509,6 +510,8 @@ func TestGuardKnowsTheDirections(t *testing.T) {
 		{"reports", module + "engine/id", false},
 		{"cmd/simrun", module + "engine/flow", false},
 		{"cmd/realrun", module + "sim", false},
+		{"cmd/realrun", module + "sim/simbroker", false},
+		{"cmd/realrun", module + "sim/simbroker/reference", true},
 		{"cmd/realrun", module + "engine/real/run", true},
 		{"cmd/realrun", module + "scenarios/jobs/payments", true},
 		{"cmd/realrun", module + "scenarios/controls", false},

@@ -104,6 +104,6 @@ func newRoot(c *console) *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().BoolVar(&c.json, "json", false, "one JSON document on stdout, progress on stderr")
-	root.AddCommand(newList(c), newRun(c), newGenerate(c), newVerify(c), newBroker(c), newTopic(c))
+	root.AddCommand(newList(c), newRun(c), newGenerate(c), newVerify(c), newBroker(c), newTopic(c), newConform(c))
 	return root
 }

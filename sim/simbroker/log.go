@@ -60,7 +60,19 @@ func (l *log) stable() int64 {
 	for i := range l.closing {
 		s = min(s, l.closing[i].first)
 	}
-	return max(s, l.start)
+	if s < l.start {
+		return l.startBatch()
+	}
+	return s
+}
+
+// startBatch is where the batch begins that holds the start of the log: below it when records were deleted up to the
+// middle of a batch.
+func (l *log) startBatch() int64 {
+	if len(l.batches) == 0 {
+		return l.start
+	}
+	return min(l.start, l.batches[0].base)
 }
 
 // commit moves the high watermark. Transactions whose marker is below it are over for readers, too.
@@ -172,7 +184,7 @@ func (l *log) appendMarker(m marker, leaderEpoch int32, p *Profile, now int64) (
 
 // check looks at the whole log.
 func (l *log) check(name string) {
-	if l.start > l.stable() || l.stable() > l.hw || l.hw > l.leo { // asked first: the text is made for nothing otherwise
+	if l.startBatch() > l.stable() || l.stable() > l.hw || l.hw > l.leo { // asked first: the text is made for nothing otherwise
 		invariant.Check(false, "%s: start %d, stable %d, high watermark %d, end %d", name, l.start, l.stable(), l.hw, l.leo)
 	}
 	for i := range l.open {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/engine/broker/brokerfuzz"
 	"github.com/onefold/onefold/engine/real/conform"
 	"github.com/onefold/onefold/engine/real/kafkatest"
 	"github.com/onefold/onefold/sim/simbroker/reference"
@@ -40,7 +41,8 @@ func TestFuzzKafka(t *testing.T) {
 	began, told := time.Now(), time.Now()
 	r, err := conform.Campaign{
 		Real: real, Model: model, Seed: uint64(setting("ONEFOLD_SEED", 1)), Operations: setting("ONEFOLD_OPERATIONS", 1000),
-		Most: setting("ONEFOLD_MOST", 10),
+		Shape: brokerfuzz.Shape{Protocols: model.Protocols()},
+		Most:  setting("ONEFOLD_MOST", 10),
 		Progress: func(r *conform.Result) {
 			if time.Since(told) > 5*time.Second {
 				told = time.Now()

@@ -57,6 +57,7 @@ func (r *run) initRequest(a *actor, o *Op, protocol int16) *request {
 		took: func(x kmsg.Response) {
 			if p := x.(*kmsg.InitProducerIDResponse); p.ErrorCode == 0 {
 				a.become(p.ProducerID, p.ProducerEpoch)
+				r.knowTerm(p.ProducerID, a.id)
 			}
 		},
 	}
@@ -257,7 +258,8 @@ func (r *run) endRequest(a *actor, o *Op, protocol int16) *request {
 
 func (r *run) markerRequest(a *actor, o *Op, protocol int16) *request {
 	pid, epoch := a.identity(o.As)
-	term := r.term(a.id) + map[string]int32{same: 0, "older": -1, "newer": 1}[o.Term]
+	term := map[string]int32{same: r.term(a.id), "older": -1, "newer": r.term(a.id) + 1}[o.Term]
+	r.knowTerm(pid, a.id)
 	only := func(x kmsg.Response) int16 {
 		return x.(*kmsg.WriteTxnMarkersResponse).Markers[0].Topics[0].Partitions[0].ErrorCode
 	}

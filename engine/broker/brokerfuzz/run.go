@@ -77,7 +77,8 @@ type run struct {
 	actors       []*actor
 	ids          []string // transactional ids of the sequence, in order
 	cluster      layout
-	pids         []int64       // in order of appearance: p0, p1, ...
+	pids         []int64 // in order of appearance: p0, p1, ...
+	terms        []pidTerm
 	sent         []*request    // that repeat may name
 	view         view          // the settled state after the operation before
 	opened       []env.Instant // since when an id has a transaction with a short timeout, by index of ids; 0: it has none

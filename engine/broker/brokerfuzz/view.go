@@ -85,12 +85,27 @@ func (p *partition) line(r *run) string {
 
 // termOf is the first epoch of the coordinator of the id that a producer id belongs to.
 func (r *run) termOf(pid int64) int32 {
-	for i := range r.view.ids {
-		if r.view.ids[i].pid == pid {
-			return r.term(r.ids[i])
+	for _, k := range r.terms {
+		if k.pid == pid {
+			return k.term
 		}
 	}
 	return 0
+}
+
+// knowTerm remembers what the coordinator epochs of a producer id are relative to.
+func (r *run) knowTerm(pid int64, id string) {
+	for _, k := range r.terms {
+		if k.pid == pid {
+			return
+		}
+	}
+	r.terms = append(r.terms, pidTerm{pid, r.term(id)})
+}
+
+type pidTerm struct {
+	pid  int64
+	term int32
 }
 
 // settle waits until nothing moves any more and returns what has changed.
@@ -177,7 +192,7 @@ func (v *view) unsettled() string {
 			if q.open < 0 {
 				continue
 			}
-			stable = min(stable, max(q.open, p.start))
+			stable = min(stable, q.open)
 			known := false
 			for j := range v.ids {
 				known = known || v.ids[j].state == "Ongoing" && v.ids[j].pid == q.pid && v.ids[j].has(int32(i))
@@ -186,7 +201,7 @@ func (v *view) unsettled() string {
 				return fmt.Sprintf("open: partition %d from %d", i, q.open)
 			}
 		}
-		if stable != p.stable {
+		if stable != p.stable && stable >= p.start {
 			return fmt.Sprintf("open: the stable offset of partition %d is %d, not %d", i, p.stable, stable)
 		}
 	}

@@ -117,6 +117,26 @@ func (c Campaign) Run() (*Result, error) {
 	return r, failed
 }
 
+// Each compares given sequences, one after the other.
+func (c Campaign) Each(sequences []brokerfuzz.Sequence) (*Result, error) {
+	if c.Shrinking == 0 {
+		c.Shrinking = 150
+	}
+	r := &Result{Permitted: map[string]int{}}
+	for i, s := range sequences {
+		o, err := c.Compare(s)
+		if err != nil {
+			return r, fmt.Errorf("sequence %d: %w", i+1, err)
+		}
+		o.Difference.Drawn = uint64(i)
+		r.add(o, len(s.Ops))
+		if c.Progress != nil {
+			c.Progress(r)
+		}
+	}
+	return r, nil
+}
+
 func (r *Result) add(o Outcome, operations int) {
 	switch {
 	case o.Slow:

@@ -28,6 +28,18 @@ func New(profile string) (Cluster, error) {
 	return Cluster{Profile: p}, nil
 }
 
+// Protocols are the generations of requests to draw for the release. On transaction.version 0 those of protocol 5, which
+// leave an id stuck, are rare.
+func (c Cluster) Protocols() []int16 {
+	switch {
+	case !c.Profile.HasFeature:
+		return []int16{3, 4}
+	case c.Profile.TransactionVersion == 0:
+		return []int16{3, 4, 3, 4, 4, 3, 4, 3, 4, 4, 3, 5}
+	}
+	return []int16{3, 4, 5, 5}
+}
+
 // Run performs one sequence.
 func (c Cluster) Run(s brokerfuzz.Sequence) (brokerfuzz.Transcript, error) {
 	w := sim.New(sim.Options{Seed: c.Seed})

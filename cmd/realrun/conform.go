@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/onefold/onefold/engine/broker/brokerfuzz"
+	"github.com/onefold/onefold/engine/real/conform"
+	"github.com/onefold/onefold/sim/simbroker/reference"
+)
+
+// conformance is a comparison of a real cluster with the simulated one.
+type conformance struct {
+	brokers    []string
+	profile    string
+	operations int
+	seed       uint64
+	lanes      int
+	most       int
+	sequence   string
+	record     string
+	show       bool
+}
+
+func newConform(c *console) *cobra.Command {
+	f := &conformance{}
+	cmd := &cobra.Command{
+		Use:   "conform",
+		Short: "compare a real cluster with the simulated broker, operation by operation",
+		Long: "conform draws sequences of operations from a seed (producers that share transactional ids, old and new requests, repeats,\n" +
+			"timeouts, markers by hand, ...), runs each on the cluster and on the simulated broker, and compares every answer and what can\n" +
+			"be seen afterwards. A difference is made small and printed as a file that repeats it.\n\n" +
+			"The cluster should look for timed out transactions often: transaction.abort.timed.out.transaction.cleanup.interval.ms=100.\n" +
+			"Exit codes: 0 they agree, 1 they differ, 2 usage, or the cluster cannot be asked.",
+		Example: strings.Trim(`
+  realrun conform --brokers 127.0.0.1:9092 --profile k44 --operations 100000 --seed 1
+  realrun conform --brokers 127.0.0.1:9092 --profile k39 --sequence difference.txt
+  realrun conform --operations 80 --seed 7 --show                       only print what would be done
+  realrun conform --brokers 127.0.0.1:9092 --sequence all.txt --record traces/4.4.0-tv2.txt`, "\n"),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), c) },
+	}
+	f.flags(cmd.Flags())
+	return cmd
+}
+
+func (f *conformance) flags(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.brokers, "brokers", nil, "HOST:PORT of brokers, several with commas")
+	flags.StringVar(&f.profile, "profile", "k44", "the release that the cluster is, as the simulated broker knows it; -tv0 or -tv1 behind it for its transaction.version")
+	flags.IntVar(&f.operations, "operations", 10000, "how many operations to draw")
+	flags.Uint64Var(&f.seed, "seed", 1, "what they are drawn from")
+	flags.IntVar(&f.lanes, "lanes", 24, "sequences side by side")
+	flags.IntVar(&f.most, "differences", 10, "end after so many")
+	flags.StringVar(&f.sequence, "sequence", "", "a file of sequences to run instead of drawn ones")
+	flags.StringVar(&f.record, "record", "", "write what the cluster answers to this file, and compare nothing")
+	flags.BoolVar(&f.show, "show", false, "print the sequences and run nothing")
+}
+
+func (f *conformance) run(ctx context.Context, c *console) error {
+	model, err := reference.New(f.profile)
+	if err != nil {
+		return err
+	}
+	sequences, err := f.sequences(model)
+	if err != nil {
+		return err
+	}
+	if f.show {
+		for _, s := range sequences {
+			c.print("%s", s)
+		}
+		return nil
+	}
+	if len(f.brokers) == 0 {
+		return errors.New("name the cluster: --brokers HOST:PORT; `.ci/kafka start` starts one and prints its address")
+	}
+	lanes := f.lanes
+	if f.sequence != "" {
+		lanes = 1 // nothing beside it that could have an influence
+	}
+	cluster, err := conform.New(f.brokers, lanes)
+	if err != nil {
+		return err
+	}
+	defer cluster.Close()
+	stop := context.AfterFunc(ctx, func() {
+		c.say("interrupted")
+		os.Exit(exitUsage)
+	})
+	defer stop()
+	if f.record != "" {
+		return f.write(c, cluster, sequences)
+	}
+	return f.compare(c, conform.Campaign{
+		Real: cluster, Model: model, Seed: f.seed, Operations: f.operations, Most: f.most,
+		Shape: brokerfuzz.Shape{Protocols: model.Protocols()},
+	}, sequences)
+}
+
+// sequences are those of a file, or, to be shown, those that would be drawn.
+func (f *conformance) sequences(model reference.Cluster) (out []brokerfuzz.Sequence, err error) {
+	if f.sequence != "" {
+		text, err := os.ReadFile(f.sequence)
+		if err != nil {
+			return nil, err
+		}
+		if out, err = brokerfuzz.ParseAll(string(text)); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.sequence, err)
+		}
+		return out, nil
+	}
+	for n := uint64(0); f.show && f.operations > 0; n++ {
+		out = append(out, brokerfuzz.Draw(f.seed, n, brokerfuzz.Shape{Protocols: model.Protocols()}))
+		f.operations -= len(out[n].Ops)
+	}
+	if f.record != "" && len(out) == 0 {
+		return nil, errors.New("--record needs --sequence FILE: a recording is of sequences that are kept")
+	}
+	return out, nil
+}
+
+// write records transcripts, one sequence after the other.
+func (f *conformance) write(c *console, cluster *conform.Cluster, sequences []brokerfuzz.Sequence) error {
+	var b strings.Builder
+	operations := 0
+	for i, s := range sequences {
+		t, err := cluster.Run(s)
+		if err != nil {
+			return fmt.Errorf("sequence %d of %s: %w", i+1, f.sequence, err)
+		}
+		b.WriteString(t.String() + "\n")
+		operations += len(s.Ops)
+		c.say("recorded %d of %d sequences", i+1, len(sequences))
+	}
+	if err := os.MkdirAll(filepath.Dir(f.record), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(f.record, []byte(b.String()), 0o644); err != nil {
+		return err
+	}
+	c.print("%s: %d sequences, %d operations\nnext: go test ./sim/simbroker/reference", f.record, len(sequences), operations)
+	return nil
+}
+
+func (f *conformance) compare(c *console, campaign conform.Campaign, sequences []brokerfuzz.Sequence) error {
+	began, told := time.Now(), time.Now()
+	campaign.Progress = func(r *conform.Result) {
+		if time.Since(told) >= 5*time.Second {
+			told = time.Now()
+			c.say("%s: %s", time.Since(began).Truncate(time.Second), r)
+		}
+	}
+	var r *conform.Result
+	var err error
+	if sequences != nil {
+		r, err = campaign.Each(sequences)
+	} else {
+		r, err = campaign.Run()
+	}
+	if err != nil {
+		return err
+	}
+	for _, d := range r.Differences {
+		f.difference(c, d)
+	}
+	for _, p := range brokerfuzz.Permitted {
+		if n := r.Permitted[p.Name]; n > 0 {
+			c.print("permitted %s, %d times: %s", p.Name, n, p.Reason)
+		}
+	}
+	c.print("%s against %s, %s: %s", f.profile, strings.Join(f.brokers, ","), time.Since(began).Truncate(time.Second), r)
+	switch {
+	case len(r.Differences) > 0:
+		return exit{exitAgainst, ""}
+	case r.Operations == 0:
+		return errors.New("nothing was compared: the machine was too slow for the sequences' timeouts; use fewer --lanes")
+	}
+	return nil
+}
+
+// difference prints one and writes the file that repeats it.
+func (f *conformance) difference(c *console, d conform.Difference) {
+	name := filepath.Join(os.TempDir(), fmt.Sprintf("onefold-difference-%s-%d-%d.txt", f.profile, f.seed, d.Drawn))
+	if err := os.WriteFile(name, []byte(d.Sequence.String()), 0o644); err != nil {
+		c.say("%v", err)
+	}
+	c.print("DIFFERENCE %s\n\nnext: %s conform --brokers %s --profile %s --sequence %s\n", d, me(), strings.Join(f.brokers, ","), f.profile, name)
+}
