@@ -88,9 +88,9 @@ func (l *log) checkProducer(h *header, asked uint64, p *Profile) (*sequenceRange
 	switch {
 	case s != nil && h.epoch < s.epoch:
 		return nil, invalidProducerEpoch
-	case p.SeqZeroTV2 && h.txn() && g != nil && g.version == 2 && (s == nil || s.n == 0) && h.sequence != 0:
+	case p.SeqZeroTV2 && g != nil && g.version == 2 && (s == nil || s.n == 0) && h.sequence != 0:
 		return nil, outOfOrderSequence
-	case g != nil && h.txn() && h.sequence > g.lowest:
+	case g != nil && h.sequence > g.lowest:
 		return nil, outOfOrderSequence
 	case s != nil && h.epoch != s.epoch && h.sequence != 0:
 		return nil, outOfOrderSequence
