@@ -246,9 +246,13 @@ func (c *fakeCluster) produce(node int32, req *kmsg.ProduceRequest, resp *kmsg.P
 			if l.leader != node {
 				y.ErrorCode = int16(NotLeaderOrFollower)
 			} else {
+				known := len(l.batches)
 				var code Code
 				y.BaseOffset, code = l.append(p.Records)
-				y.ErrorCode = int16(code)
+				if y.ErrorCode = int16(code); code == OK && len(l.batches) == known {
+					// To a repeat Kafka tells the batch's own time, whatever the topic's setting.
+					y.LogAppendTime = int64(binary.BigEndian.Uint64(l.batchAt(y.BaseOffset)[35:]))
+				}
 			}
 			x.Partitions = append(x.Partitions, y)
 		}
@@ -272,6 +276,11 @@ func (l *fakeLog) append(raw []byte) (int64, Code) {
 	l.lastSeq, l.lastBase = last, l.next
 	l.store(raw)
 	return l.lastBase, OK
+}
+
+func (l *fakeLog) batchAt(base int64) []byte {
+	i := slices.IndexFunc(l.batches, func(b []byte) bool { return int64(binary.BigEndian.Uint64(b)) == base })
+	return l.batches[i]
 }
 
 // store puts a batch at the end of the log.

@@ -216,8 +216,14 @@ func (p *Producer) ack(o *outPart, b *outBatch, base, appendTime int64) {
 		p.fail(fmt.Errorf("produce to %s: a batch of %d records was acknowledged at offset %d, after %d: it was not appended", o.tp, b.count, base, o.acked.Last))
 		return
 	}
-	is := createTime
-	if appendTime >= 0 {
+	is, told := createTime, true
+	switch {
+	case appendTime >= 0 && appendTime == b.newest:
+		// A repeat is answered with the batch's own time whatever the topic's type is, so this tells nothing.
+		if told = false; o.stamp != unknownTime {
+			is = o.stamp
+		}
+	case appendTime >= 0:
 		is = logAppendTime
 	}
 	if o.stamp != unknownTime && o.stamp != is {
@@ -225,7 +231,7 @@ func (p *Producer) ack(o *outPart, b *outBatch, base, appendTime int64) {
 		p.fail(fmt.Errorf("topic %s: %s was changed while it was written", o.tp.Topic, ConfigTimestampType))
 		return
 	}
-	if o.stamp == unknownTime {
+	if o.stamp == unknownTime && told {
 		o.stamp = is
 		p.client.stamps.set(o.tp.Topic, is)
 	}

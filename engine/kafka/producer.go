@@ -89,6 +89,7 @@ type outBatch struct {
 	crc      uint32 // so far, with timestamps
 	plainCRC uint32 // so far, without
 	bytes    int
+	newest   int64 // largest timestamp
 	sealed   env.Instant
 	sending  int // sends that the port has not answered yet: the bytes are its
 	done     bool
@@ -196,7 +197,7 @@ func (p *Producer) seal(o *outPart) {
 	p.pending++
 	o.sealed = append(o.sealed, &outBatch{
 		buf: buf, number: p.number, count: b.count, records: o.sum.Count, crc: o.sum.CRC,
-		plainCRC: o.plain.CRC, bytes: o.bytesOpen, sealed: p.client.cfg.Process.Now(),
+		plainCRC: o.plain.CRC, bytes: o.bytesOpen, newest: b.largest, sealed: p.client.cfg.Process.Now(),
 	})
 	b.buf, b.count, o.bytesOpen, o.overdue = nil, 0, 0, false
 	p.schedule()

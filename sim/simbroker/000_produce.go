@@ -183,6 +183,7 @@ func (x *production) append(p *partition, h header, data []byte, guard uint64, r
 		if known != nil {
 			x.b.reached(probeDuplicate)
 			r.BaseOffset, r.LogStartOffset = known.base, l.start
+			r.LogAppendTime = known.time // also where the topic keeps timestamps
 			x.await(p, known.end+1, r)
 			return r.ErrorCode
 		}
