@@ -42,28 +42,3 @@ func producerAndFetcher(t *stage.T) {
 		t.Check(sum.CRC == r.CRC && sum.Count == r.Count && r.First == 0 && r.Last == int64(len(want[i])-1), "range %+v, the log says %+v", r, sum)
 	}
 }
-
-func movedLeader(t *stage.T) {
-	tp := stage.Part(t.Topic(1), 0)
-	who := t.Writer()
-	t.Write(tp, who, 0, "a")
-	t.MoveLeader(tp)
-	t.Check(t.Write(tp, who, 0, "a") == 0, "a repeated batch was appended by the new leader")
-	t.Write(tp, who, 1, "b")
-	t.Finish(who, true, tp)
-	t.Holds(tp, "0:a 1:b 2:COMMIT")
-}
-
-func movedCoordinator(t *stage.T) {
-	tp := stage.Part(t.Topic(1), 0)
-	who := t.Writer()
-	t.Write(tp, who, 0, "a")
-	t.MoveCoordinator(who.TransactionalID)
-	next := t.Finish(who, true, tp)
-	t.MoveCoordinator(who.TransactionalID)
-	again, code := t.End(who, true)
-	t.Check(code == kafka.OK && again == next, "repeated: %v %+v, first %+v", code, again, next)
-	for _, line := range t.Lines(t.Log(tp)) { // a new coordinator may write the marker again
-		t.Check(line == "0:a" || strings.HasSuffix(line, ":COMMIT"), "log: %s", t.Dump(tp))
-	}
-}

@@ -1,31 +1,33 @@
 package brokertest_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/onefold/onefold/engine/broker/brokertest"
+	"github.com/onefold/onefold/sim/simbroker"
 	"github.com/onefold/onefold/sim/simbroker/simstage"
 )
 
-func simulated(t *testing.T, profile string, seed uint64) *simstage.Backend {
+func simulated(t *testing.T, profile string, seed uint64) (*simstage.Backend, brokertest.Release) {
+	t.Helper()
 	b, err := simstage.Suite(profile, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	return b
+	r, err := brokertest.ReleaseOf(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, r
 }
 
 // The simulated broker must not be kinder than the real one: the same cases are run against real Kafka.
 func TestSimulatedBroker(t *testing.T) {
-	for _, profile := range []string{"k44", "k44-tv1", "k44-tv0", "k43", "k41", "k39"} {
+	for _, profile := range simbroker.ProfileVariants() {
 		t.Run(profile, func(t *testing.T) {
-			var deviations []brokertest.Deviation
-			if strings.HasPrefix(profile, "k3") {
-				deviations = brokertest.Kafka3Deviations
-			}
-			brokertest.Run(t, simulated(t, profile, 1), deviations...)
+			b, r := simulated(t, profile, 1)
+			brokertest.Run(t, b, r)
 		})
 	}
 }
@@ -33,13 +35,15 @@ func TestSimulatedBroker(t *testing.T) {
 // Which moment is drawn must not matter.
 func TestSimulatedBrokerBySeeds(t *testing.T) {
 	for seed := range uint64(8) {
-		brokertest.Run(t, simulated(t, "k44", 100+seed))
+		b, r := simulated(t, "k44", 100+seed)
+		brokertest.Run(t, b, r)
 	}
 }
 
 // A suite that loses cases proves less and says nothing.
 func TestSuiteHasItsCases(t *testing.T) {
-	if n := brokertest.Cases(simulated(t, "k44", 2)); n < 59 {
-		t.Fatalf("%d cases", n)
+	b, _ := simulated(t, "k44", 2)
+	if properties, others := brokertest.Cases(b); properties != brokertest.Properties || others < 18 {
+		t.Fatalf("%d properties and %d other cases", properties, others)
 	}
 }

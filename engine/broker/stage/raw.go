@@ -102,7 +102,7 @@ func (t *T) Answer(w Where, req kmsg.Request, read func(kmsg.Response) kafka.Cod
 	if !ok && err == nil {
 		err = code
 	}
-	t.Check(ok, "%s to %s does not settle within %s: %v", kmsg.NameForKey(req.Key()), w, Patience, err)
+	t.Check(ok, "%s to %s does not settle within %s: %v", kmsg.NameForKey(req.Key()), w, t.patience(), err)
 	return r, code
 }
 

@@ -107,18 +107,28 @@ func (t *T) Name(what string) string {
 	return fmt.Sprintf("%s-%x-%d-%d", what, t.Process.Nonce&0xffffff, t.play.number, t.play.names)
 }
 
-// Patience is how long verbs repeat and wait before they fail.
+// Patience is how long verbs repeat and wait before they fail, if the backend does not say otherwise.
 const Patience = 10 * time.Second
+
+func (t *T) patience() time.Duration {
+	if b, ok := t.Backend.(Impatient); ok {
+		return b.Patience()
+	}
+	return Patience
+}
 
 const pause = 20 * time.Millisecond
 
 // Wait waits until a condition holds, and fails when it does not within Patience.
 func (t *T) Wait(what string, holds func() bool) {
-	t.Check(t.Within(Patience, holds), "%s: not within %s", what, Patience)
+	t.Check(t.Within(Patience, holds), "%s: not within %s", what, t.patience())
 }
 
-// Within waits until a condition holds and says whether it does in the given time.
+// Within waits until a condition holds and says whether it does in the given time; Patience is as long as Wait waits.
 func (t *T) Within(d time.Duration, holds func() bool) bool {
+	if d == Patience {
+		d = t.patience()
+	}
 	for end := t.Process.Now().Add(d); ; {
 		if holds() {
 			return true
@@ -141,7 +151,7 @@ func (t *T) Settle(what string, call func(done func(kafka.Code, error))) kafka.C
 	if !ok && err == nil {
 		err = code
 	}
-	t.Check(ok, "%s does not settle within %s: %v", what, Patience, err)
+	t.Check(ok, "%s does not settle within %s: %v", what, t.patience(), err)
 	return code
 }
 

@@ -17,6 +17,8 @@
 package stage
 
 import (
+	"time"
+
 	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/proc"
@@ -46,4 +48,9 @@ type Breaker interface {
 	StartBroker(i int) error
 	PauseBroker(i int) error // as SIGSTOP does
 	ResumeBroker(i int) error
+}
+
+// Impatient is a backend that does all at once, or not at all: there scripts wait less than Patience.
+type Impatient interface {
+	Patience() time.Duration
 }

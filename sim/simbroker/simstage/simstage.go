@@ -43,7 +43,7 @@ func Suite(profile string, seed uint64) (*Backend, error) {
 	if !ok {
 		return nil, fmt.Errorf("no profile %q; there are %v, each also with -tv0 and -tv1 from 4.0 on", profile, simbroker.ProfileNames())
 	}
-	return New(Config{Seed: seed, Cluster: simbroker.Config{Profile: p, ScanInterval: 100 * time.Millisecond, Encode: true}}), nil
+	return New(Config{Seed: seed, Cluster: simbroker.Config{Profile: p, ScanInterval: 100 * time.Millisecond, IDExpiration: 15 * time.Second, IDScan: 500 * time.Millisecond, Encode: true}}), nil
 }
 
 // New makes a world with a cluster and starts it. Close it.

@@ -1,0 +1,160 @@
+package realstage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf16"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/onefold/onefold/engine/id"
+)
+
+// Mover is a Backend of several brokers that can move leaders and transaction coordinators, by what any administrator may
+// send: another order of replicas, and the election of the first one.
+type Mover struct {
+	*Backend
+	admin *kgo.Client
+}
+
+// NewMover is New for a cluster of at least two brokers whose topics have a replica on each.
+func NewMover(name string, bootstrap []string) (*Mover, error) {
+	b, err := New(name, bootstrap)
+	if err != nil {
+		return nil, err
+	}
+	admin, err := kgo.NewClient(kgo.SeedBrokers(bootstrap...), kgo.MetadataMinAge(10*time.Millisecond))
+	if err != nil {
+		b.Close()
+		return nil, err
+	}
+	return &Mover{b, admin}, nil
+}
+
+// Close ends the client.
+func (m *Mover) Close() {
+	m.admin.Close()
+	m.Backend.Close()
+}
+
+const patience = 20 * time.Second
+
+// MoveLeader implements stage.Mover.
+func (m *Mover) MoveLeader(tp id.TopicPartition) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	now, err := m.partition(ctx, tp)
+	if err != nil {
+		return err
+	}
+	order := slices.Clone(now.Replicas)
+	at := slices.Index(order, now.Leader)
+	if at < 0 || len(order) < 2 {
+		return fmt.Errorf("%s is led by %d of replicas %v: there is nobody to move to", tp, now.Leader, order)
+	}
+	order = append(order[at+1:], order[:at+1]...)
+	if err := m.reorder(ctx, tp, order); err != nil {
+		return err
+	}
+	for {
+		if err := m.elect(ctx, tp); err != nil {
+			return err
+		}
+		now, err := m.partition(ctx, tp)
+		if err == nil && now.Leader == order[0] {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s is led by %d, not by %d, after %s", tp, now.Leader, order[0], patience)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// MoveCoordinator implements stage.Mover.
+func (m *Mover) MoveCoordinator(transactionalID string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	const log = "__transaction_state"
+	t, err := m.topic(ctx, log)
+	if err != nil {
+		return err
+	}
+	return m.MoveLeader(id.TopicPartition{Topic: log, Partition: javaHash(transactionalID) & 0x7fffffff % int32(len(t.Partitions))})
+}
+
+// javaHash is the hash by which an id belongs to a partition.
+func javaHash(s string) (h int32) {
+	for _, unit := range utf16.Encode([]rune(s)) {
+		h = 31*h + int32(unit)
+	}
+	return h
+}
+
+func (m *Mover) topic(ctx context.Context, name string) (kmsg.MetadataResponseTopic, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	t := kmsg.NewMetadataRequestTopic()
+	t.Topic = &name
+	req.Topics = []kmsg.MetadataRequestTopic{t}
+	resp, err := req.RequestWith(ctx, m.admin)
+	if err != nil {
+		return kmsg.MetadataResponseTopic{}, err
+	}
+	if len(resp.Topics) != 1 {
+		return kmsg.MetadataResponseTopic{}, fmt.Errorf("metadata of %s: %d topics", name, len(resp.Topics))
+	}
+	return resp.Topics[0], kerr.ErrorForCode(resp.Topics[0].ErrorCode)
+}
+
+func (m *Mover) partition(ctx context.Context, tp id.TopicPartition) (kmsg.MetadataResponseTopicPartition, error) {
+	t, err := m.topic(ctx, tp.Topic)
+	for _, p := range t.Partitions {
+		if err == nil && p.Partition == tp.Partition {
+			return p, nil
+		}
+	}
+	return kmsg.MetadataResponseTopicPartition{}, fmt.Errorf("metadata of %s: %w", tp, errors.Join(err, kerr.UnknownTopicOrPartition))
+}
+
+// reorder sets the order of replicas, which are the same.
+func (m *Mover) reorder(ctx context.Context, tp id.TopicPartition, order []int32) error {
+	p := kmsg.NewAlterPartitionAssignmentsRequestTopicPartition()
+	p.Partition, p.Replicas = tp.Partition, order
+	t := kmsg.NewAlterPartitionAssignmentsRequestTopic()
+	t.Topic, t.Partitions = tp.Topic, []kmsg.AlterPartitionAssignmentsRequestTopicPartition{p}
+	req := kmsg.NewPtrAlterPartitionAssignmentsRequest()
+	req.TimeoutMillis, req.Topics = int32(patience.Milliseconds()), []kmsg.AlterPartitionAssignmentsRequestTopic{t}
+	resp, err := req.RequestWith(ctx, m.admin)
+	if err != nil {
+		return fmt.Errorf("reassign %s: %w", tp, err)
+	}
+	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
+		return fmt.Errorf("reassign %s: %w", tp, err)
+	}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				return fmt.Errorf("reassign %s: %w", tp, err)
+			}
+		}
+	}
+	return nil
+}
+
+// elect has the first replica elected. That it is elected already is no error, nor that it cannot be at the moment.
+func (m *Mover) elect(ctx context.Context, tp id.TopicPartition) error {
+	t := kmsg.NewElectLeadersRequestTopic()
+	t.Topic, t.Partitions = tp.Topic, []int32{tp.Partition}
+	req := kmsg.NewPtrElectLeadersRequest()
+	req.TimeoutMillis, req.Topics = int32(patience.Milliseconds()), []kmsg.ElectLeadersRequestTopic{t}
+	if _, err := req.RequestWith(ctx, m.admin); err != nil {
+		return fmt.Errorf("elect a leader of %s: %w", tp, err)
+	}
+	return nil
+}
