@@ -49,6 +49,10 @@ var meddling = []struct {
 	{"delete-markers", (*meddler).deleteMarkers},
 	// takes what the output topics hold, as retention does with records whose event times are old
 	{"delete-records", (*meddler).deleteRecords},
+	// compacts the output topics once a second from there on
+	{"compact", (*meddler).compact},
+	// raises the cluster's feature transaction.version to 2
+	{"raise-version", (*meddler).raiseVersion},
 	// another application writes in transactions of its own from there on, and must be left alone
 	{"stranger", (*meddler).stranger},
 }
@@ -209,6 +213,25 @@ func (m *meddler) deleteRecords() {
 			m.tell("%s/%d below %d", f.name, f.partition, high)
 		}
 	}
+}
+
+// compact goes on until the burn ends. Where a topic is not compacted it has no effect.
+func (m *meddler) compact() {
+	if m.w.healed {
+		return
+	}
+	m.w.look()
+	for _, f := range m.w.reader.partitions {
+		if f.output {
+			m.w.Cluster.Roll(f.name, f.partition)
+			m.w.Cluster.Compact(f.name, f.partition)
+		}
+	}
+	m.loop.After(time.Second, m.compact)
+}
+
+func (m *meddler) raiseVersion() {
+	m.tell("%v", m.w.Cluster.Finalize(2))
 }
 
 // stranger is an application with a transactional id of its own, which commits one transaction a second to a topic of its own

@@ -68,6 +68,8 @@ type Shape struct {
 	Rates []int64
 	// Meddle is what somebody outside the job does to the cluster, as ACTION/HOOK/CHECKPOINT; empty: nothing.
 	Meddle string
+	// Compact: the output topics are compacted, and a marker is kept no longer than its records.
+	Compact int
 	// NoRights: the engine may not write markers by hand.
 	NoRights int
 	// Preloaded is the newest checkpoint of a job that has run before this world begins; 0: the job is new.

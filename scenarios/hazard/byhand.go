@@ -17,7 +17,10 @@ var byHand = []Hazard{
 		Show:     markerTooHigh,
 		Cure:     markerAsShown,
 		Control:  "marker-epoch-guessed",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{Plan: "hazards/H41-marker-by-hand", Profiles: []string{"k43", "k44-tv1", "k44"}, Evidence: []Evidence{struck, reached(markerWasDropped), reached(repairWasSent)}},
+		},
+		Real: Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 42, Title: "late hand-written marker joins the next transaction",
@@ -27,7 +30,10 @@ var byHand = []Hazard{
 		Show:      handMarkerAgain,
 		Cure:      handMarkerTooLate,
 		NoControl: "the engine initialises every id between two uses, and writes the epoch that it was shown: a control would have to break both, and is no-quarantine then",
-		Real:      Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{Plan: "hazards/H42-marker-by-hand-again", Profiles: []string{"k43", "k44-tv1", "k44"}, Evidence: []Evidence{struck, reached(repairWasSent), lateAnywhen("WriteTxnMarkers", kafka.OK, kafka.InvalidProducerEpoch)}},
+		},
+		Real: Real{Feasible: true, Note: "one broker"},
 	},
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/onefold/onefold/checker"
 	"github.com/onefold/onefold/engine/broker/stage"
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/kafka"
@@ -23,7 +24,10 @@ var cleaned = []Hazard{
 		Show:     retentionWhileOpen,
 		Cure:     logStartTells,
 		Control:  "no-confirm",
-		Real:     Real{Feasible: true, Note: "one broker that looks twice a second"},
+		Engine: []Trial{
+			{Plan: "hazards/H35-deleted-while-open", Profiles: []string{"k39", "k41", "k44"}, Verdict: checker.LoudLoss, Evidence: []Evidence{told("delete-records")}},
+		},
+		Real: Real{Feasible: true, Note: "one broker that looks twice a second"},
 	},
 	{
 		Number: 43, Title: "second witness deceived by compaction",
@@ -34,7 +38,10 @@ var cleaned = []Hazard{
 		Show:     witnessDeceived,
 		Cure:     recordRequired,
 		Control:  "witness-without-record",
-		Real:     Real{Feasible: true, Note: "one broker that cleans twice a second"},
+		Engine: []Trial{
+			{Plan: "hazards/H43-compacted", Profiles: []string{"k39", "k41", "k44"}, Evidence: []Evidence{struck, reached("simbroker: log compacted"), reached("simbroker: transaction timed out"), reached("sink: step back")}},
+		},
+		Real: Real{Feasible: true, Note: "one broker that cleans twice a second"},
 	},
 }
 

@@ -21,7 +21,10 @@ var clients = []Hazard{
 		ClosedBy: "4.1; the client filters by itself",
 		Show:     listByPrefix,
 		Control:  "fences-strangers",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{Plan: "hazards/H34-stranger", Profiles: []string{"k37", "k39", "k400", "k44"}, Evidence: []Evidence{struck, told("stranger:", "transactions committed"), reached("simbroker: open transaction fenced")}},
+		},
+		Real: Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 37, Title: "guard poisoned by the first batch",
@@ -30,7 +33,10 @@ var clients = []Hazard{
 		ClosedBy:  "the checkpoint is declined and the transaction ended; with one batch in flight and an id initialised between uses it does not come about",
 		Show:      guardPoisoned,
 		NoControl: "it needs two batches in flight, or an id used again without an initialisation: the engine's producer has neither",
-		Real:      Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{Plan: "hazards/H37-first-batch-repeated", Profiles: []string{"k37", "k39", "k44-tv1"}, Evidence: []Evidence{struck, reached("simbroker: duplicate batch recognised")}},
+		},
+		Real: Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 39, Title: "flush does not tell",
@@ -39,7 +45,11 @@ var clients = []Hazard{
 		ClosedBy: "count promises; engine/kafka's Flush fails",
 		Show:     flushSilent,
 		Control:  "record-lost",
-		Real:     Real{Feasible: true, Note: "one broker, by franz-go's client: a test of this package"},
+		Engine: []Trial{
+			{Plan: "zombie-taskmanager", Profiles: []string{"k39", "k44"}, Evidence: []Evidence{struck, reached("simbroker: open transaction fenced")}},
+			{Plan: "timeout-after-completed", Evidence: []Evidence{struck, reached("simbroker: transaction timed out")}},
+		},
+		Real: Real{Feasible: true, Note: "one broker, by franz-go's client: a test of this package"},
 	},
 	{
 		Number: 45, Title: "pipelined requests lost when the socket closes",
@@ -49,7 +59,10 @@ var clients = []Hazard{
 		Show:      thirdLost,
 		Cure:      pairWorks,
 		NoControl: "the port has one call for a pair, and none for more",
-		Real:      Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{Plan: "hazards/H45-repair-in-one-write", Evidence: []Evidence{struck, withoutRights, reached(markerWasDropped), reached(repairWasSent)}},
+		},
+		Real: Real{Feasible: true, Note: "one broker"},
 	},
 }
 

@@ -20,7 +20,12 @@ var droppedMarkers = []Hazard{
 		Needs:    Needs{Brokers: 3},
 		Show:     droppedMarker,
 		Control:  "no-quarantine",
-		Real:     Real{Feasible: true, Note: "three brokers, one killed"},
+		Engine: []Trial{
+			{Plan: "dropped-marker-k44", Profiles: []string{"k43", "k44-tv0", "k44-tv1", "k44"}, Evidence: []Evidence{struck, reached(markerWasDropped), reached(repairWasSent)}},
+			{Plan: "dropped-marker-then-crash", Evidence: []Evidence{struck, reached(markerWasDropped), reached(repairWasSent)}},
+			{Plan: "hazards/H28-marker-dropped-twice", Evidence: []Evidence{struck, reached(markerWasDropped), reached(repairWasSent)}},
+		},
+		Real: Real{Feasible: true, Note: "three brokers, one killed"},
 	},
 	{
 		Number: 40, Title: "repair aborts what was committed",
@@ -30,7 +35,11 @@ var droppedMarkers = []Hazard{
 		Needs:    Needs{Brokers: 3},
 		Show:     repairAborts,
 		Control:  "repair-by-init",
-		Real:     Real{Feasible: true, Note: "three brokers, one killed twice"},
+		Engine: []Trial{
+			{Plan: "hazards/H40-repair-cut-short", Evidence: []Evidence{struck, withoutRights, reached(markerWasDropped), reached(repairWasSent), reached("jobmanager: displaced by a newer generation")}},
+			{Plan: "crash-in-repair", Evidence: []Evidence{struck, reached(markerWasDropped), reached(repairWasSent)}},
+		},
+		Real: Real{Feasible: true, Note: "three brokers, one killed twice"},
 	},
 	{
 		Number: 44, Title: "marker of the lane dropped",
@@ -40,7 +49,10 @@ var droppedMarkers = []Hazard{
 		Needs:    Needs{Brokers: 3, Settings: []Setting{{"offsets.topic.replication.factor", "1"}}},
 		Show:     laneDropped,
 		Control:  "lane-waits",
-		Real:     Real{Feasible: true, Note: "three brokers, offsets topic of one replica, one killed"},
+		Engine: []Trial{
+			{Plan: "hazards/H44-lane-dropped", Profiles: []string{"k43", "k44-tv1", "k44"}, Evidence: []Evidence{struck, reached(repairWasSent), laneMarkerWasDropped}},
+		},
+		Real: Real{Feasible: true, Note: "three brokers, offsets topic of one replica, one killed"},
 	},
 }
 

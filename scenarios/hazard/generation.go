@@ -17,7 +17,10 @@ var generations = []Hazard{
 		ClosedBy: "one generation per identity, stored in the token",
 		Show:     generationsMixed,
 		Control:  "generations-mixed",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{Plan: "hazards/H29-version-raised", Evidence: []Evidence{struck, told("raise-version: true"), bothProtocols}},
+		},
+		Real: Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 30, Title: "advertised versions at transaction.version 0",
@@ -26,7 +29,10 @@ var generations = []Hazard{
 		ClosedBy: "the finalized feature decides, not the ranges of versions",
 		Show:     advertisedVersion,
 		Control:  "advertised-versions",
-		Real:     Real{Feasible: true, Note: "one broker at transaction.version 0"},
+		Engine: []Trial{
+			{Plan: "hazards/H30-feature-decides", Profiles: []string{"k400-tv0", "k44-tv0"}, Evidence: []Evidence{struck, offersNewEndTxn}},
+		},
+		Real: Real{Feasible: true, Note: "one broker at transaction.version 0"},
 	},
 }
 

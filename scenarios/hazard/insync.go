@@ -20,7 +20,10 @@ var inSync = []Hazard{{
 	Show:      belowMinimum,
 	Cure:      partitionNamed,
 	NoControl: "waiting is right; what is wrong is to wait without a word, which no verdict sees",
-	Real:      Real{Feasible: true, Note: "three brokers, one killed"},
+	Engine: []Trial{
+		{Plan: "hazards/H36-below-minimum", Profiles: []string{"k39", "k41", "k44"}, Evidence: []Evidence{struck, reached("simbroker: too few replicas in sync for a write"), endsBelowMinimum}},
+	},
+	Real: Real{Feasible: true, Note: "three brokers, one killed"},
 }}
 
 // underMinimum ends a transaction while a partition has fewer replicas in sync than its minimum, and calls look then.

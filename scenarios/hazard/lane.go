@@ -24,7 +24,10 @@ var lanes = []Hazard{
 		Show:     plainWins,
 		Cure:     witnessOfPlain,
 		Control:  "lane-believed",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{Plan: "hazards/H32-plain-commit", Profiles: []string{"k39", "k400", "k44-tv1", "k44"}, Evidence: []Evidence{told("commit-plainly", "NONE (0)"), told("a token must be resolved"), reached(witnessWasAsked)}},
+		},
+		Real: Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 33, Title: "marker evidence lost",
@@ -34,7 +37,13 @@ var lanes = []Hazard{
 		Show:     evidenceLost,
 		Cure:     witnessOfLost,
 		Control:  "lane-believed",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{Plan: "hazards/H33-group-deleted", Profiles: []string{"k39", "k41", "k44"}, Evidence: []Evidence{told("delete-group", "NONE (0)"), reached(witnessWasAsked)}},
+			{Plan: "hazards/H33-group-deleted-then-abort", Evidence: []Evidence{struck, told("delete-group", "NONE (0)"), reached(witnessWasAsked), reached("sink: salvage done")}},
+			{Plan: "hazards/H33-offsets-deleted", Evidence: []Evidence{struck, told("delete-offsets", "NONE (0)"), reached(witnessWasAsked)}},
+			{Plan: "hazards/H33-markers-deleted", Profiles: []string{"k39", "k44"}, Evidence: []Evidence{told("delete-markers", "true"), reached(witnessWasAsked)}},
+		},
+		Real: Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 38, Title: "marker refused, transaction commits",
@@ -44,7 +53,10 @@ var lanes = []Hazard{
 		Show:     markerRefused,
 		Cure:     refusalAborts,
 		Control:  "marker-error-ignored",
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{Plan: "hazards/H38-marker-refused", Profiles: []string{"k39", "k44-tv1", "k44"}, Evidence: []Evidence{told("delete-markers", "true"), told("marker of checkpoint 3", "UNKNOWN_TOPIC_OR_PARTITION")}},
+		},
+		Real: Real{Feasible: true, Note: "one broker"},
 	},
 }
 

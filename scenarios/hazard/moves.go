@@ -2,6 +2,7 @@ package hazard
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/onefold/onefold/engine/broker"
@@ -9,6 +10,8 @@ import (
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/kafka"
 	"github.com/onefold/onefold/engine/sink"
+	"github.com/onefold/onefold/scenarios"
+	"github.com/onefold/onefold/sim/simbroker"
 )
 
 // What several of the scripts do.
@@ -143,3 +146,66 @@ func (t *Scene) witness(tp id.TopicPartition, producer, first int64) sink.Witnes
 	}
 	return sink.ReadWitness(first, a)
 }
+
+// Probes that trials ask for.
+const (
+	markerWasDropped = "simbroker: marker dropped"
+	repairWasSent    = "sink: repair of a dropped marker"
+	witnessWasAsked  = "sink: second witness used"
+)
+
+// told: a line of what JobManagers and outsiders tell has all of these words.
+func told(words ...string) Evidence {
+	return afterwards("told: "+strings.Join(words, ", "), func(r *scenarios.Result) bool {
+		return slices.ContainsFunc(r.Events, func(line string) bool {
+			return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) })
+		})
+	})
+}
+
+// offersNewEndTxn: the brokers offer what their transaction.version does not allow.
+var offersNewEndTxn = afterwards("EndTxn v5 is offered at transaction.version 0", func(r *scenarios.Result) bool {
+	p := r.World.Cluster.Profile()
+	return r.World.Cluster.TransactionVersion() == 0 && p.Max(endTxnKey) >= endTxnVersion
+})
+
+// bothProtocols: a transaction was ended in the old protocol, which leaves the epoch, and a later one in the new, which moves it.
+var bothProtocols = happened("transactions were ended in the old protocol, and then in the new", func(history []simbroker.TxnEvent) bool {
+	open, old := map[string]int16{}, false
+	for _, e := range history {
+		switch {
+		case e.State == simbroker.Ongoing:
+			open[e.ID] = e.Epoch
+		case e.State == simbroker.CompleteCommit && e.Epoch == open[e.ID]:
+			old = true
+		case e.State == simbroker.CompleteCommit && old:
+			return true
+		}
+	}
+	return false
+})
+
+// withoutRights: the engine may not write markers by hand.
+var withoutRights = afterwards("markers by hand are refused", func(r *scenarios.Result) bool { return r.World.Shape.NoRights > 0 })
+
+// laneMarkerWasDropped: the marker that was dropped was one of an offsets partition.
+var laneMarkerWasDropped = happened("a marker of an offsets partition was dropped", func(history []simbroker.TxnEvent) bool {
+	return slices.ContainsFunc(history, func(e simbroker.TxnEvent) bool {
+		return slices.ContainsFunc(e.Dropped, func(tp id.TopicPartition) bool { return tp.Topic == "__consumer_offsets" })
+	})
+})
+
+// endsBelowMinimum: a transaction was being ended while one of its partitions had fewer replicas in sync than it needs.
+var endsBelowMinimum = sampled("a decided transaction waits for a partition below its minimum", func(w *scenarios.World) bool {
+	return slices.ContainsFunc(w.Cluster.Transactions(), func(x simbroker.TxnStatus) bool {
+		return x.State.Prepared() && slices.ContainsFunc(x.Partitions, func(tp id.TopicPartition) bool {
+			inSync := 0
+			for _, r := range w.Cluster.Replicas(tp.Topic, tp.Partition) {
+				if r.InSync {
+					inSync++
+				}
+			}
+			return inSync < w.Shape.MinISR
+		})
+	})
+})

@@ -20,7 +20,10 @@ var seals = []Hazard{{
 	Show:     lateJoins,
 	Cure:     closedBeforeEnd,
 	Control:  "unsealed",
-	Real:     Real{Feasible: true, Note: "one broker"},
+	Engine: []Trial{
+		{Plan: "hazards/H31-late-batches", Profiles: []string{"k39", "k41", "k44-tv1", "k44"}, Evidence: []Evidence{struck, lateAnywhen("Produce", kafka.OK, kafka.InvalidProducerEpoch, kafka.InvalidTxnState, kafka.TransactionAbortable)}},
+	},
+	Real: Real{Feasible: true, Note: "one broker"},
 }}
 
 // lateJoins sends a batch right behind EndTxn: until the marker is on the partition whatever the identity writes belongs to

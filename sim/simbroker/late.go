@@ -45,6 +45,11 @@ func (c *Cluster) noteLate(req kmsg.Request, resp kmsg.Response) {
 		a.ID, a.ProducerID, a.Epoch = r.TransactionalID, r.ProducerID, r.ProducerEpoch
 	case *kmsg.AddPartitionsToTxnRequest:
 		a.ID, a.ProducerID, a.Epoch = r.TransactionalID, r.ProducerID, r.ProducerEpoch
+	case *kmsg.WriteTxnMarkersRequest:
+		if len(r.Markers) == 0 {
+			return
+		}
+		a.ProducerID, a.Epoch = r.Markers[0].ProducerID, r.Markers[0].ProducerEpoch
 	default:
 		return
 	}
@@ -67,6 +72,14 @@ func lateCode(resp kmsg.Response) int16 {
 		for _, t := range r.Topics {
 			for _, p := range t.Partitions {
 				return p.ErrorCode
+			}
+		}
+	case *kmsg.WriteTxnMarkersResponse:
+		for _, m := range r.Markers {
+			for _, t := range m.Topics {
+				for _, p := range t.Partitions {
+					return p.ErrorCode
+				}
 			}
 		}
 	case *kmsg.AddPartitionsToTxnResponse:
