@@ -25,7 +25,7 @@ var cleaned = []Hazard{
 		Cure:     logStartTells,
 		Control:  "no-confirm",
 		Engine: []Trial{
-			{Plan: "hazards/H35-deleted-while-open", Profiles: []string{"k39", "k41", "k44"}, Verdict: checker.LoudLoss, Evidence: []Evidence{told("delete-records")}},
+			{Plan: "hazards/H35-deleted-while-open", Profiles: []string{"k39", "k41", "k44"}, Verdict: checker.LoudLoss, Evidence: []Evidence{said("delete-records")}},
 		},
 		Real: Real{Feasible: true, Note: "one broker that looks twice a second"},
 	},

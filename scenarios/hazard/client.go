@@ -22,7 +22,7 @@ var clients = []Hazard{
 		Show:     listByPrefix,
 		Control:  "fences-strangers",
 		Engine: []Trial{
-			{Plan: "hazards/H34-stranger", Profiles: []string{"k37", "k39", "k400", "k44"}, Evidence: []Evidence{struck, told("stranger:", "transactions committed"), reached("simbroker: open transaction fenced")}},
+			{Plan: "hazards/H34-stranger", Profiles: []string{"k37", "k39", "k400", "k44"}, Evidence: []Evidence{struck, said("stranger:", "transactions committed"), reached("simbroker: open transaction fenced")}},
 		},
 		Real: Real{Feasible: true, Note: "one broker"},
 	},

@@ -18,7 +18,7 @@ var generations = []Hazard{
 		Show:     generationsMixed,
 		Control:  "generations-mixed",
 		Engine: []Trial{
-			{Plan: "hazards/H29-version-raised", Evidence: []Evidence{struck, told("raise-version: true"), bothProtocols}},
+			{Plan: "hazards/H29-version-raised", Evidence: []Evidence{struck, said("raise-version: true"), bothProtocols}},
 		},
 		Real: Real{Feasible: true, Note: "one broker"},
 	},

@@ -25,7 +25,7 @@ var lanes = []Hazard{
 		Cure:     witnessOfPlain,
 		Control:  "lane-believed",
 		Engine: []Trial{
-			{Plan: "hazards/H32-plain-commit", Profiles: []string{"k39", "k400", "k44-tv1", "k44"}, Evidence: []Evidence{told("commit-plainly", "NONE (0)"), told("a token must be resolved"), reached(witnessWasAsked)}},
+			{Plan: "hazards/H32-plain-commit", Profiles: []string{"k39", "k400", "k44-tv1", "k44"}, Evidence: []Evidence{said("commit-plainly", "NONE (0)"), said("a token must be resolved"), reached(witnessWasAsked)}},
 		},
 		Real: Real{Feasible: true, Note: "one broker"},
 	},
@@ -38,10 +38,10 @@ var lanes = []Hazard{
 		Cure:     witnessOfLost,
 		Control:  "lane-believed",
 		Engine: []Trial{
-			{Plan: "hazards/H33-group-deleted", Profiles: []string{"k39", "k41", "k44"}, Evidence: []Evidence{told("delete-group", "NONE (0)"), reached(witnessWasAsked)}},
-			{Plan: "hazards/H33-group-deleted-then-abort", Evidence: []Evidence{struck, told("delete-group", "NONE (0)"), reached(witnessWasAsked), reached("sink: salvage done")}},
-			{Plan: "hazards/H33-offsets-deleted", Evidence: []Evidence{struck, told("delete-offsets", "NONE (0)"), reached(witnessWasAsked)}},
-			{Plan: "hazards/H33-markers-deleted", Profiles: []string{"k39", "k44"}, Evidence: []Evidence{told("delete-markers", "true"), reached(witnessWasAsked)}},
+			{Plan: "hazards/H33-group-deleted", Profiles: []string{"k39", "k41", "k44"}, Evidence: []Evidence{said("delete-group", "NONE (0)"), reached(witnessWasAsked)}},
+			{Plan: "hazards/H33-group-deleted-then-abort", Evidence: []Evidence{struck, said("delete-group", "NONE (0)"), reached(witnessWasAsked), reached("sink: salvage done")}},
+			{Plan: "hazards/H33-offsets-deleted", Evidence: []Evidence{struck, said("delete-offsets", "NONE (0)"), reached(witnessWasAsked)}},
+			{Plan: "hazards/H33-markers-deleted", Profiles: []string{"k39", "k44"}, Evidence: []Evidence{said("delete-markers", "true"), reached(witnessWasAsked)}},
 		},
 		Real: Real{Feasible: true, Note: "one broker"},
 	},
@@ -54,7 +54,7 @@ var lanes = []Hazard{
 		Cure:     refusalAborts,
 		Control:  "marker-error-ignored",
 		Engine: []Trial{
-			{Plan: "hazards/H38-marker-refused", Profiles: []string{"k39", "k44-tv1", "k44"}, Evidence: []Evidence{told("delete-markers", "true"), told("marker of checkpoint 3", "UNKNOWN_TOPIC_OR_PARTITION")}},
+			{Plan: "hazards/H38-marker-refused", Profiles: []string{"k39", "k44-tv1", "k44"}, Evidence: []Evidence{said("delete-markers", "true"), said("marker of checkpoint 3", "UNKNOWN_TOPIC_OR_PARTITION")}},
 		},
 		Real: Real{Feasible: true, Note: "one broker"},
 	},

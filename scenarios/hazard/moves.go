@@ -154,9 +154,9 @@ const (
 	witnessWasAsked  = "sink: second witness used"
 )
 
-// told: a line of what JobManagers and outsiders tell has all of these words.
-func told(words ...string) Evidence {
-	return afterwards("told: "+strings.Join(words, ", "), func(r *scenarios.Result) bool {
+// said: a line of what JobManagers and outsiders tell has all of these words.
+func said(words ...string) Evidence {
+	return afterwards("said: "+strings.Join(words, ", "), func(r *scenarios.Result) bool {
 		return slices.ContainsFunc(r.Events, func(line string) bool {
 			return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) })
 		})
