@@ -18,6 +18,10 @@ func (s *swarm) body(slot uint64, k Kind) Fault {
 		if brokers := s.role(Broker); s.draw(drawNode, slot, 0, 0)%2 == 0 {
 			f.Node = brokers[s.draw(drawNode, slot, 2, 0)%uint64(len(brokers))]
 		}
+	case "bu":
+		brokers := s.role(Broker)
+		f.Node = brokers[s.draw(drawNode, slot, 2, 0)%uint64(len(brokers))]
+		f.Profile = s.Releases[s.draw(drawRelease, slot, 0, 0)%uint64(len(s.Releases))]
 	case "p":
 		p := s.Partitions[s.draw(drawPartition, slot, 0, 0)%uint64(len(s.Partitions))]
 		f.Topic, f.Partition = p.Topic, p.Partition
@@ -33,11 +37,13 @@ func (s *swarm) amounts(slot uint64, f *Fault) {
 	switch k := f.Kind; k {
 	case CrashFault:
 		f.For = tenths(1, 60)
-	case PartitionFault, OneWayFault, NoLeaderFault, StallReplicaFault:
+	case PartitionFault, OneWayFault, NoLeaderFault, StallReplicaFault, TxnLogFault:
 		f.For = tenths(1, 60)
 		if s.draw(drawDuration, slot, 1, 0)%6 == 0 { // beyond what clients wait for
 			f.For = tenths(150, 350)
 		}
+	case UpgradeFault:
+		f.For = tenths(5, 60)
 	case PauseFault:
 		f.For = tenths(2, 120)
 	case SlowOperatorFault, SlowLinkFault:

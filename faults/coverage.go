@@ -20,12 +20,17 @@ var Impossible = []Cell{
 	{SlowOperatorFault, hookR6, noTask},
 }
 
+const notDrawn = "part of written plans and of the scenario of rolling upgrades: a swarm's cluster keeps its level"
+
 const noTask = "no task runs before the writers of the new generation open"
 
 func impossible(k Kind, h Hook) bool { return ImpossibleReason(k, h) != "" }
 
 // ImpossibleReason is why a cell cannot be struck; empty when it can.
 func ImpossibleReason(k Kind, h Hook) string {
+	if k == FinalizeFault {
+		return notDrawn
+	}
 	for _, c := range Impossible {
 		if c.Kind == k && c.Hook == h {
 			return c.Reason

@@ -30,13 +30,19 @@ const (
 	SlowOperatorFault
 	SlowLinkFault
 	StallReplicaFault
+	TxnLogFault
+	UpgradeFault
+	FinalizeFault
 	KindCount // how many there are
 )
+
+// drawn is how many of them a swarm draws; the others come last.
+const drawn = FinalizeFault
 
 // kinds says how each kind is written: the operands after its name, what may follow "by", and what may follow "for".
 var kinds = [KindCount]struct {
 	name     string
-	operands string // n: node, all or self; b: broker or all; r: request name; p: topic/partition
+	operands string // n: node, all or self; b: broker or all; r: request name; p: topic/partition; u: release; v: level
 	by       byte   // d: a duration, s: a signed duration, f: a factor, 0: nothing
 	amount   string // d: a duration, c: a count; either where both are there; empty: none
 }{
@@ -59,6 +65,9 @@ var kinds = [KindCount]struct {
 	{"slow-operator", "n", 'f', "d"},
 	{"slow-link", "nn", 'd', "d"},
 	{"stall-replica", "b", 0, "d"},
+	{"txnlog-trouble", "b", 0, "d"},
+	{"upgrade", "bu", 0, "d"},
+	{"finalize", "v", 0, ""},
 }
 
 func (k Kind) String() string { return kinds[k].name }
@@ -93,7 +102,12 @@ type Fault struct {
 	Factor    int           // slow-operator
 	For       time.Duration // how long; 0 where Count says how often
 	Count     int
+	Profile   string // upgrade: the release that the broker starts with
+	Level     int    // finalize: of the feature transaction.version
 }
+
+// feature is what finalize raises.
+const feature = "transaction.version"
 
 // Trigger says when a fault strikes: at a time, or when a hook has been passed for the Nth time with what is asked for.
 // Invariant: a trigger at a time has no other field set.
@@ -149,6 +163,10 @@ func (f Fault) String() string {
 		switch k.operands[i] {
 		case 'r':
 			b = append(b, f.Request...)
+		case 'u':
+			b = append(b, f.Profile...)
+		case 'v':
+			b = strconv.AppendInt(append(b, feature+"="...), int64(f.Level), 10)
 		case 'p':
 			b = strconv.AppendInt(append(append(b, f.Topic...), '/'), int64(f.Partition), 10)
 		default:

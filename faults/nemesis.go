@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -71,7 +72,7 @@ func (n *Nemesis) check(f Fault) error {
 			}
 		case n.index(name) < 0:
 			return fmt.Errorf("%q: there is no node %s; there are %s", f, name, n.names())
-		case operands == "b" && n.nodes[n.index(name)].Role != Broker:
+		case strings.HasPrefix(operands, "b") && n.nodes[n.index(name)].Role != Broker:
 			return fmt.Errorf("%q: %s is no broker", f, name)
 		}
 	}

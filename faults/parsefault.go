@@ -98,7 +98,7 @@ func parseHookTrigger(l *line) (t Trigger, err error) {
 }
 
 func (f *Fault) parseOperand(l *line, kind byte, index int) error {
-	what := map[byte]string{'n': "a node", 'b': "a broker", 'r': "the name of a request", 'p': "a partition such as totals/0"}[kind]
+	what := map[byte]string{'n': "a node", 'b': "a broker", 'r': "the name of a request", 'p': "a partition such as totals/0", 'u': "a release such as k44", 'v': "a level such as transaction.version=2"}[kind]
 	w, err := l.take(what)
 	if err != nil {
 		return err
@@ -109,6 +109,18 @@ func (f *Fault) parseOperand(l *line, kind byte, index int) error {
 			return l.wrong(w, "%q is no name of a request", w.text)
 		}
 		f.Request = w.text
+	case 'u':
+		if !isWord(w.text, false) {
+			return l.wrong(w, "%q is no release such as k44", w.text)
+		}
+		f.Profile = w.text
+	case 'v':
+		name, level, _ := strings.Cut(w.text, "=")
+		n, err := strconv.Atoi(level)
+		if name != feature || err != nil || n < 0 || n > 2 {
+			return l.wrong(w, "%q is no level of a feature: transaction.version=0, 1 or 2", w.text)
+		}
+		f.Level = n
 	case 'p':
 		i := strings.LastIndexByte(w.text, '/')
 		n, err := strconv.ParseInt(w.text[i+1:], 10, 32)

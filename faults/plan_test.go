@@ -52,6 +52,12 @@ func anyFault(t *rapid.T, word *rapid.Generator[string]) Fault {
 	if strings.ContainsAny(k.operands, "nb") {
 		f.Node = word.Draw(t, "node")
 	}
+	if strings.Contains(k.operands, "u") {
+		f.Profile = word.Draw(t, "profile")
+	}
+	if k.operands == "v" {
+		f.Level = rapid.IntRange(0, 2).Draw(t, "level")
+	}
 	if k.operands == "nn" {
 		f.Peer = word.Draw(t, "peer")
 	}

@@ -59,6 +59,16 @@ func (n *Nemesis) strike(a *armed, hook Hook, self string) {
 		n.each(nodes, 0, act, Action{Op: MoveCoordinator}, Action{})
 	case StallReplicaFault:
 		n.each(nodes, f.For, act, Action{Op: StallReplicas}, Action{Op: ResumeReplicas})
+	case TxnLogFault:
+		n.each(nodes, f.For, act, Action{Op: TroubleTxnLog}, Action{Op: HealTxnLog})
+	case UpgradeFault:
+		for _, node := range nodes {
+			if n.target.Do(Action{Op: Upgrade, Node: node, Profile: f.Profile}) {
+				n.each([]string{node}, f.For, act, Action{Op: Crash}, Action{Op: Restart})
+			}
+		}
+	case FinalizeFault:
+		act(Action{Op: Finalize, Level: f.Level})
 	case MoveLeaderFault:
 		act(Action{Op: MoveLeader, Topic: f.Topic, Partition: f.Partition})
 	case NoLeaderFault:
@@ -71,7 +81,7 @@ func (n *Nemesis) strike(a *armed, hook Hook, self string) {
 // watch looks again shortly after a strike that lasts, or that moved something: it hits what begins meanwhile, too.
 func (n *Nemesis) watch(a *armed, nodes []string) {
 	switch a.fault.Kind {
-	case PauseFault, TimeoutFault, ClockFault, MoveCoordinatorFault, MoveLeaderFault, NoLeaderFault, StallReplicaFault:
+	case PauseFault, TimeoutFault, ClockFault, MoveCoordinatorFault, MoveLeaderFault, NoLeaderFault, StallReplicaFault, TxnLogFault, FinalizeFault:
 	default:
 		return
 	}
@@ -170,7 +180,7 @@ func (k Kind) reaches(r Role) bool {
 		return r != Broker
 	case SlowOperatorFault:
 		return r == TaskManager
-	case StallReplicaFault:
+	case StallReplicaFault, TxnLogFault, UpgradeFault:
 		return r == Broker
 	default:
 		return true

@@ -27,6 +27,7 @@ const (
 	drawDuration
 	drawBy
 	drawSecond
+	drawRelease
 )
 
 // Params are what a swarm draws from.
@@ -45,9 +46,11 @@ type Params struct {
 	Checkpoints int
 	// TransactionTimeout with the time that its scan may take: the length of transaction-timeout. 0: no such fault.
 	TransactionTimeout time.Duration
-	MaxFaults          int    // default 4
-	Replicated         bool   // partitions have several copies
-	Off                []Kind // kinds that are never on
+	MaxFaults          int  // default 4
+	Replicated         bool // partitions have several copies
+	// Releases are those that a broker may be restarted with; none: no rolling upgrade.
+	Releases []string
+	Off      []Kind // kinds that are never on
 }
 
 // PartitionName names a partition.
@@ -138,6 +141,10 @@ func (s *swarm) can(k Kind) bool {
 		return len(s.Partitions) > 0
 	case "b":
 		return s.role(Broker) != nil && (k != StallReplicaFault || s.Replicated)
+	case "bu":
+		return s.role(Broker) != nil && len(s.Releases) > 0
+	case "v":
+		return false
 	}
 	return k != TimeoutFault || s.TransactionTimeout > 0
 }

@@ -66,6 +66,10 @@ const (
 	ElectLeader               // Topic, Partition: the end of DropLeader
 	StallReplicas             // Node is a broker: its replicas stop following their leaders; what it leads goes on
 	ResumeReplicas            // Node: the end of StallReplicas
+	TroubleTxnLog             // Node is a broker: what it appends to the log of transactions fails, or seems to
+	HealTxnLog                // Node: the end of TroubleTxnLog
+	Upgrade                   // Node is a broker, Profile: it hands on what it leads and has another release from its next start on
+	Finalize                  // Level: the feature transaction.version of the cluster
 	Calm                      // everywhere: requests, blob store, links and slow nodes are as they should be; the rest is undone one by one
 	opCount
 )
@@ -73,7 +77,8 @@ const (
 var opNames = [opCount]string{
 	"crash", "restart", "pause", "resume", "cut", "join", "slow-link", "slow-node", "lose-request",
 	"lose-reply", "late-reply", "repeat-request", "blob-slow", "blob-fail-before", "blob-fail-after", "blob-calm", "jump-clock",
-	"move-coordinator", "move-leader", "drop-leader", "elect-leader", "stall-replicas", "resume-replicas", "calm",
+	"move-coordinator", "move-leader", "drop-leader", "elect-leader", "stall-replicas", "resume-replicas",
+	"trouble-txn-log", "heal-txn-log", "upgrade", "finalize", "calm",
 }
 
 func (o Op) String() string { return opNames[o] }
@@ -89,6 +94,8 @@ type Action struct {
 	Count     int
 	Delay     time.Duration
 	Factor    int
+	Profile   string
+	Level     int
 	// Hit, when not nil, is called each time the action strikes a message, an operation or a callback.
 	Hit func()
 }
@@ -106,6 +113,12 @@ func (a Action) String() string {
 	}
 	if a.Topic != "" {
 		s += fmt.Sprintf(" %s/%d", a.Topic, a.Partition)
+	}
+	if a.Profile != "" {
+		s += " to " + a.Profile
+	}
+	if a.Op == Finalize {
+		s += fmt.Sprintf(" %s=%d", feature, a.Level)
 	}
 	if a.Delay != 0 {
 		s += " by " + a.Delay.String()

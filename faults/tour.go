@@ -1,13 +1,13 @@
 package faults
 
-// A tour visits cells of the table of faults and hooks in turn, two per plan, far apart in the table. A hook that is
+// A tour visits cells of the table of faults and hooks in turn, three per plan, far apart in the table. A hook that is
 // passed only after something else went wrong gets a fault before it that makes it so.
 
 // tour is plan number n of the tour.
 func (s *swarm) tour(n uint64) (faults []Fault) {
-	const cells = uint64(KindCount) * uint64(HookCount)
-	for i := range uint64(2) {
-		cell := (n + i*(cells/2+uint64(HookCount)/2)) % cells
+	const cells = uint64(drawn) * uint64(HookCount)
+	for i := range uint64(3) {
+		cell := (n + i*(cells/3+uint64(HookCount)/3)) % cells
 		faults = append(faults, s.visit(2*i, Kind(cell/uint64(HookCount)), Hook(cell%uint64(HookCount)))...)
 	}
 	if len(faults) == 0 { // nothing that this world can do

@@ -13,6 +13,8 @@ const (
 	drawHoldFor
 	drawAbort
 	drawProfile
+	drawMaxEpoch
+	drawRolling
 	drawReplication
 )
 

@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/scenarios/controls"
 	"github.com/onefold/onefold/scenarios/jobs"
 	"github.com/onefold/onefold/sim"
+	"github.com/onefold/onefold/sim/simbroker"
 )
 
 func isExists(err error) bool   { return errors.Is(err, blob.ErrExists) }
@@ -46,9 +47,17 @@ type Result struct {
 
 // PlanOf expands a seed into the plan of a scenario.
 func PlanOf(s Scenario, seed uint64, engine string) (faults.Plan, error) {
+	return PlanOn(s, seed, engine, "")
+}
+
+// PlanOn is PlanOf on brokers of one release; "" is whatever the scenario, the engine or the seed says.
+func PlanOn(s Scenario, seed uint64, engine, profile string) (faults.Plan, error) {
 	if s.Script != "" {
 		p, err := faults.Parse(s.Script)
 		p.Seed = seed
+		if profile != "" {
+			p.Set("profile", profile)
+		}
 		return p, err
 	}
 	e, _ := controls.Find(engine)
@@ -58,10 +67,19 @@ func PlanOf(s Scenario, seed uint64, engine string) (faults.Plan, error) {
 			return faults.Plan{}, err
 		}
 	}
-	if shape.Profile == defaultShape().Profile && e.Name == controls.Sound().Name {
+	sound := e.Name == controls.Sound().Name
+	switch {
+	case profile != "":
+		shape.Profile = profile
+	case s.Rolling:
+		shape.Profile = rollingFrom(seed)
+	case shape.Profile == defaultShape().Profile && sound:
 		shape.Profile = profileOf(seed)
 	}
-	if shape.Replication == defaultShape().Replication && e.Name == controls.Sound().Name {
+	if shape.MaxEpoch == defaultShape().MaxEpoch && sound {
+		shape.MaxEpoch = maxEpochOf(seed)
+	}
+	if shape.Replication == defaultShape().Replication && sound {
 		shape.Replication, shape.MinISR = replicationOf(seed, shape.Brokers)
 	}
 	shape.Meddle = e.Meddle
@@ -73,7 +91,7 @@ func PlanOf(s Scenario, seed uint64, engine string) (faults.Plan, error) {
 		Scenario: s.Name, Seed: seed, World: settingsOf(shape), Engine: e.Name, Nodes: shape.nodes(),
 		Burn: shape.Burn, Checkpoints: int(shape.Burn / shape.Interval),
 		TransactionTimeout: shape.TransactionTimeout + shape.Scan, Off: s.Off,
-		Replicated: shape.Replication > 1,
+		Replicated: shape.Replication > 1, Releases: simbroker.ProfilesFrom(shape.Profile),
 	}
 	for _, t := range job.Outputs {
 		for p := range shape.Partitions {
@@ -82,6 +100,9 @@ func PlanOf(s Scenario, seed uint64, engine string) (faults.Plan, error) {
 	}
 	own := seed ^ sim.NameKey(s.Name) // scenarios do not share their plans
 	p := faults.Swarm(func(kind, a, b, c uint64) uint64 { return sim.Hash(own, env.Kind(kind), a, b, c) }, params)
+	if s.Rolling {
+		p.Faults = append(rolling(seed, shape), p.Faults...)
+	}
 	for _, line := range e.Favour {
 		f, err := faults.ParseFault(line)
 		if err != nil {
@@ -94,19 +115,35 @@ func PlanOf(s Scenario, seed uint64, engine string) (faults.Plan, error) {
 
 // profileOf draws the release of the brokers: mostly the newest, and each of the others that the engine accepts.
 func profileOf(seed uint64) string {
-	switch sim.Hash(seed, drawProfile, 0, 0, 0) % 16 {
+	switch sim.Hash(seed, drawProfile, 0, 0, 0) % 32 {
 	case 0, 1:
 		return "k41"
-	case 2:
+	case 2, 3:
 		return "k39"
-	case 3:
+	case 4, 5:
 		return "k44-tv1"
-	case 4:
+	case 6:
 		return "k400"
-	case 5:
+	case 7:
+		return "k401"
+	case 8, 9:
 		return "k43"
+	case 10:
+		return "k42"
+	case 11:
+		return "k37"
+	case 12:
+		return "k44-tv0"
 	}
 	return defaultShape().Profile
+}
+
+// maxEpochOf draws the highest epoch of a producer id: mostly Kafka's own, now and then one that is reached.
+func maxEpochOf(seed uint64) int {
+	if v := sim.Hash(seed, drawMaxEpoch, 0, 0, 0); v%8 == 0 {
+		return int(4 + v>>8%20)
+	}
+	return defaultShape().MaxEpoch
 }
 
 // replicationOf draws how many copies partitions have: three, of which two must be in sync, or one. With one, a partition

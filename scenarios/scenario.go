@@ -31,6 +31,8 @@ type Scenario struct {
 	Expect []checker.Verdict
 	// Off are kinds of faults that the swarm must not draw.
 	Off []faults.Kind
+	// Rolling: the brokers are upgraded one by one while the job runs, and the level of transaction.version is raised.
+	Rolling bool
 	// Prepare changes a world before it starts.
 	Prepare func(*World)
 	// Stages are the deployments of the job, one after the other; empty: one, from begin to end.
@@ -61,6 +63,8 @@ type Shape struct {
 	Retention                          time.Duration // of the output topics; 0: for ever
 	LogKeep                            int           // entries of the job log that are kept; 0: all
 	Cost                               time.Duration // handling time of a record
+	MaxEpoch                           int           // of a producer id, so that ids rotate
+	IDExpiration                       time.Duration // of unused transactional ids; 0: never
 
 	// Offsets are the first offsets of an input's partitions, as if older records had been deleted.
 	Offsets []int64
@@ -83,6 +87,7 @@ func defaultShape() Shape {
 		TaskManagers: 3, JobManagers: 2, Brokers: 3, Replication: 1, MinISR: 1, Slots: 2, Partitions: 4, Records: 6000, Accounts: 200, Parallelism: 3,
 		Profile: "k44", Burn: 60 * time.Second, Interval: 2 * time.Second, CheckpointTimeout: 4 * time.Second,
 		TransactionTimeout: 20 * time.Second, Scan: time.Second, LogKeep: 48, Budget: 8, Cost: 20 * time.Microsecond,
+		MaxEpoch: 32767,
 	}
 }
 
@@ -102,6 +107,7 @@ func Catalogue() []Scenario {
 			Name: "copy", Doc: "the smallest line: source to sink, no state, no exchange", Job: "copy", Campaign: false,
 			World: []faults.Setting{{Key: "records", Value: "2000"}, {Key: "partitions", Value: "2"}, {Key: "parallelism", Value: "1"}, {Key: "taskmanagers", Value: "1"}, {Key: "jobmanagers", Value: "1"}},
 		},
+		{Name: "rolling-upgrade", Doc: "payments while the brokers are upgraded one by one and transaction.version is raised", Job: "payments", Rolling: true},
 		{Name: "at-least-once", Doc: "payments without transactions: replay repeats, nothing is lost", Job: "payments", Guarantee: operator.AtLeastOnce},
 		{Name: "at-most-once", Doc: "payments with positions recorded before processing: replay skips, nothing repeats", Job: "payments", Guarantee: operator.AtMostOnce},
 	}, append(golden(), staged()...)...)

@@ -126,6 +126,8 @@ var settings = []setting{
 			return err
 		},
 	},
+	whole("max-epoch", 2, 32767, func(s *Shape) *int { return &s.MaxEpoch }),
+	duration("id-expiration", 0, 24*time.Hour, func(s *Shape) *time.Duration { return &s.IDExpiration }),
 	duration("cost", 0, time.Second, func(s *Shape) *time.Duration { return &s.Cost }),
 	{
 		key: "profile", hint: "one of " + strings.Join(simbroker.ProfileNames(), ", "),

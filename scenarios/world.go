@@ -101,10 +101,12 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 	}
 	w.Sim = sim.New(sim.Options{Seed: p.Seed, Checks: !o.Fast, KeepTrace: o.KeepTrace || s.Tell != nil, Start: past.end()})
 	profile, _ := simbroker.ProfileOf(w.Shape.Profile)
+	profile.MaxEpoch = int16(w.Shape.MaxEpoch)
 	w.Store = simblob.New(w.Sim)
 	w.log.attach(w)
 	w.Cluster = simbroker.New(w.Sim, simbroker.Config{
 		Brokers: w.Shape.Brokers, Profile: profile, ScanInterval: w.Shape.Scan, Record: !o.Fast,
+		IDExpiration: w.Shape.IDExpiration, IDScan: w.Shape.Scan,
 		Replication: simbroker.Replication{Factor: w.Shape.Replication}, MinISR: w.Shape.MinISR, UncleanElection: w.Shape.Unclean,
 		NoClusterRights: w.Shape.NoRights > 0,
 	})
@@ -123,6 +125,9 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 	w.meddle()
 	if s.Prepare != nil {
 		s.Prepare(w)
+	}
+	if err := checkReleases(p.Faults); err != nil {
+		return nil, err
 	}
 	n, err := faults.NewNemesis(p, w.Sim.Target())
 	if err != nil {

@@ -17,6 +17,9 @@ type BrokerFaults interface {
 	DropLeader(topic string, partition int32) bool
 	ElectLeader(topic string, partition int32) bool
 	StallReplicas(broker string) bool
+	TroubleTxnLog(broker string, on bool) bool
+	Upgrade(broker, profile string) bool
+	Finalize(level int16) bool
 	ResumeReplicas(broker string) bool
 }
 
@@ -103,6 +106,7 @@ func (t *target) do(a faults.Action) bool {
 	case faults.BlobSlow, faults.BlobFailBefore, faults.BlobFailAfter, faults.BlobCalm:
 		return t.strikeBlob(a)
 	case faults.MoveCoordinator, faults.MoveLeader, faults.DropLeader, faults.ElectLeader, faults.StallReplicas,
+		faults.TroubleTxnLog, faults.HealTxnLog, faults.Upgrade, faults.Finalize,
 		faults.ResumeReplicas:
 		return t.strikeBrokers(a)
 	case faults.Calm:
@@ -233,6 +237,12 @@ func (t *target) strikeBrokers(a faults.Action) bool {
 		return b.StallReplicas(a.Node)
 	case faults.ResumeReplicas:
 		return b.ResumeReplicas(a.Node)
+	case faults.TroubleTxnLog, faults.HealTxnLog:
+		return b.TroubleTxnLog(a.Node, a.Op == faults.TroubleTxnLog)
+	case faults.Upgrade:
+		return b.Upgrade(a.Node, a.Profile)
+	case faults.Finalize:
+		return b.Finalize(int16(a.Level))
 	}
 	return b.ElectLeader(a.Topic, a.Partition)
 }

@@ -31,14 +31,10 @@ func (c *Cluster) MoveCoordinators(from int) int {
 // leave is a controlled shutdown as far as the controller is concerned: what the broker coordinates is given to others
 // while it is still there, and the data that only it has stays behind.
 func (c *Cluster) leave(b *Broker) {
-	to := c.nextAble(int(b.id))
-	if to < 0 {
-		return
-	}
 	c.MoveCoordinators(int(b.id))
-	for _, p := range c.offsets {
-		if p.leader == b.id {
-			c.moveLeader(p, to)
+	for _, p := range c.parts {
+		for i := 1; i < len(c.brokers) && p.leader == b.id && (p.replicated() || p.group != nil); i++ {
+			c.moveLeader(p, (int(b.id)+i)%len(c.brokers))
 		}
 	}
 }

@@ -112,6 +112,18 @@ func ProfileVariants() []string {
 	return names
 }
 
+// ProfilesFrom lists the release of a profile and those after it, oldest first: what its brokers may be upgraded to.
+func ProfilesFrom(name string) []string {
+	if n := len(name); n > 4 && name[n-4:n-1] == "-tv" {
+		name = name[:n-4]
+	}
+	var names []string
+	for i := releaseNumber(name); i >= 0 && i < len(releases); i++ {
+		names = append(names, releases[i].name)
+	}
+	return names
+}
+
 // ProfileOf is a profile by its name: k44 is Kafka 4.4, k400 is 4.0.0, k401 the fixed 4.0 (4.0.2). A name may end in
 // "-tv0", "-tv1" or "-tv2" for a cluster of that release with this level of the feature transaction.version, where the
 // release has the feature.

@@ -5,11 +5,12 @@ import "github.com/onefold/onefold/sim"
 const featureName = "transaction.version"
 
 // SetProfile gives a broker another release, from its next start on. It is false when the release cannot join the cluster:
-// it does not have the feature transaction.version, whose level is above 0.
+// it does not have the feature transaction.version, whose level is above 0. The highest epoch stays that of the cluster.
 func (c *Cluster) SetProfile(broker int, p Profile) bool {
 	if broker < 0 || broker >= len(c.brokers) || p.MaxEpoch == 0 || !p.HasFeature && c.level > 0 {
 		return false
 	}
+	p.MaxEpoch = c.cfg.Profile.MaxEpoch
 	c.brokers[broker].next = p
 	return true
 }
