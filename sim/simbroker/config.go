@@ -36,7 +36,7 @@ type Config struct {
 	ScanInterval time.Duration
 	// IDExpiration is how long an idle transactional id is remembered; 0 for ever.
 	IDExpiration time.Duration
-	// IDScan is how often a coordinator looks for ids that expired; 1 hour.
+	// IDScan is how often a coordinator looks for ids that expired; 1 hour, or a quarter of IDExpiration if that is shorter.
 	IDScan time.Duration
 
 	// ClientTimeout is how long a client's port waits for an answer, beyond what the request itself may wait, before it
@@ -147,6 +147,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.IDScan == 0 {
 		c.IDScan = time.Hour
+		if c.IDExpiration > 0 {
+			c.IDScan = min(c.IDScan, max(c.IDExpiration/4, time.Millisecond))
+		}
 	}
 	if c.ClientTimeout == 0 {
 		c.ClientTimeout = 15 * time.Second

@@ -32,6 +32,7 @@ func (s *shard) fence(e *txnEntry, then func(code int16)) {
 	term := s.term
 	s.decide(e, next, func(code int16) {
 		if early && code != ok && !s.over(term) && e.mem.state == Ongoing {
+			s.c.recordShadow(e)
 			e.mem.epoch, e.mem.lastEpoch, e.failedFence = fenced, -1, true
 		}
 		then(code)

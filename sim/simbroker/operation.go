@@ -50,6 +50,9 @@ const never = env.Instant(math.MaxInt64)
 type operations struct {
 	list []*Operation
 	of   map[operationKey]*Operation // the one whose outcome is unknown, or known; looked up, never walked
+	// shadows are identities that a coordinator fenced in memory only: what they are refused says nothing about what the
+	// log of transactions holds.
+	shadows map[operationKey]bool
 }
 
 type operationKey struct {
@@ -159,8 +162,12 @@ func (c *Cluster) endOperation(o *Operation, resp kmsg.Response) {
 			o.ProducerID, o.Epoch = r.ProducerID, r.ProducerEpoch
 		}
 	case producerFenced, invalidProducerEpoch, invalidProducerID:
+		if c.ops.shadows[operationKey{id: o.ID, pid: o.ProducerID, epoch: o.Epoch}] {
+			c.drop(o)
+			return
+		}
 		o.Result, o.Return = OperationFenced, c.w.Now()
-	case networkException, coordinatorNotAvailable, notCoordinator, notEnoughReplicas:
+	case networkException, coordinatorNotAvailable, notCoordinator, notEnoughReplicas, unknownServerError:
 		c.unknownOperation(o) // the record may be durable all the same
 	case invalidTxnState, transactionAbortable, outOfOrderSequence:
 		o.Result, o.Return = OperationRefused, c.w.Now()
@@ -241,9 +248,17 @@ func (c *Cluster) drop(o *Operation) {
 	}
 }
 
+// recordShadow notes that an identity is about to be fenced in memory, although its transaction is still open.
+func (c *Cluster) recordShadow(e *txnEntry) {
+	if c.ops.shadows == nil {
+		c.ops.shadows = map[operationKey]bool{}
+	}
+	c.ops.shadows[operationKey{id: e.id, pid: e.mem.pid, epoch: e.mem.epoch}] = true
+}
+
 // recordTimeout notes that the coordinator is about to abort a transaction by itself. It counts once the abort is durable.
 func (c *Cluster) recordTimeout(e *txnEntry) {
 	if c.cfg.Record {
-		e.timedOut = &Operation{Client: -1, Call: c.w.Now(), ID: e.id, Kind: TimedOut, ProducerID: e.mem.pid, Epoch: e.mem.epoch}
+		e.timedOut = &Operation{Client: -1, Call: c.w.Now(), ID: e.id, Kind: TimedOut, ProducerID: e.disk.pid, Epoch: e.disk.epoch}
 	}
 }

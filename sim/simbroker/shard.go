@@ -62,7 +62,11 @@ func (s *shard) scan(b *Broker) {
 			b.reached(probeTimeout)
 			s.c.recordTimeout(e)
 			b.note(entryTimeout, e.key, uint64(e.mem.pid), uint64(e.mem.epoch))
-			s.fence(e, func(int16) {})
+			s.fence(e, func(code int16) {
+				if code != ok {
+					e.timedOut = nil
+				}
+			})
 		}
 	}
 }
