@@ -2,6 +2,7 @@ package controls
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/onefold/onefold/checker"
@@ -15,7 +16,7 @@ import (
 )
 
 // All lists the known-bad engines, each made anew: some remember things.
-func All() []Engine { return append(links(), rules()...) }
+func All() []Engine { return slices.Concat(links(), rules(), identities()) }
 
 // rules are the engines that break one rule of the protocol each.
 func rules() []Engine {

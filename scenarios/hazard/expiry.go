@@ -3,6 +3,7 @@ package hazard
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/onefold/onefold/checker"
 	"github.com/onefold/onefold/engine/broker/stage"
@@ -12,6 +13,17 @@ import (
 
 // expiry are the hazards of what a cluster forgets or uses up.
 var expiry = []Hazard{
+	{
+		Number: 17, Title: "producer state expired",
+		Story:    "A partition forgets a producer that was idle, or whose records have old event times. A batch repeated after that is not known again, and is appended a second time.",
+		Where:    everywhere,
+		ClosedBy: "transactions: an open one is not forgotten, and a repeat behind its end is refused; LogAppendTime",
+		Show:     producerForgotten,
+		Cure:     appendTimeRemembers,
+		Control:  "no-guarantee",
+		Needs:    Needs{Settings: []Setting{{"producer.id.expiration.check.interval.ms", "500"}}},
+		Real:     Real{Feasible: true, Note: "one broker"},
+	},
 	{
 		Number: 18, Title: "transactional id expired",
 		Story:     "An id was idle for seven days, and its last commit is in an old savepoint: EndTxn is answered 49, and no coordinator knows what became of it.",
@@ -148,4 +160,29 @@ func oneUnderWay(t *Scene) string {
 	t.Finish(who, true, tp)
 	t.Holds(tp, "0:first 1:second 2:COMMIT")
 	return "one after the other both are there, in order"
+}
+
+func producerForgotten(t *Scene) (bool, string) {
+	tp := stage.Part(t.Topic(1), 0)
+	read := t.repeatedLater(tp)
+	return slices.Equal(read, []string{"a", "b", "b"}), fmt.Sprintf("the reader sees %v", read)
+}
+
+// repeatedLater writes two records with old event times, waits for the scan, and repeats the second one.
+func (t *Scene) repeatedLater(tp id.TopicPartition) []string {
+	who := t.Plain()
+	t.Write(tp, who, 0, "a")
+	t.Write(tp, who, 1, "b")
+	t.Sleep(3 * time.Second)
+	t.Say("the broker has looked for producers to forget; the second batch is repeated")
+	_, code := t.Another().Send(tp, who, 1, "b")
+	t.Check(code == kafka.OK, "repeat: %v", code)
+	return t.Committed(tp)
+}
+
+func appendTimeRemembers(t *Scene) string {
+	tp := stage.Part(t.Topic(1, kafka.ConfigEntry{Name: "message.timestamp.type", Value: "LogAppendTime"}), 0)
+	read := t.repeatedLater(tp)
+	t.Check(slices.Equal(read, []string{"a", "b"}), "read %v", read)
+	return "with LogAppendTime the producer is remembered, and the repeat is known again"
 }

@@ -32,6 +32,17 @@ var endMarker = []Hazard{
 		Real:      Real{Feasible: true, Note: "one broker; the marker is written by hand as the coordinator writes it"},
 	},
 	{
+		Number: 12, Title: "unclean election takes a marker away",
+		Story:     "A replica that is not in sync is elected and has the records of a committed transaction without its marker: they are open for ever, or are decided with the next one.",
+		Where:     everywhere,
+		ClosedBy:  "unclean.leader.election.enable=false; the engine's audit warns (KAFKA-20716)",
+		Show:      markerTruncated,
+		Cure:      markerOutlives,
+		NoControl: "what was acknowledged is gone: no engine can know",
+		Needs:     Needs{Brokers: 3, Simulated: "which replica lags, and by how much, must be chosen"},
+		Real:      Real{Note: "three brokers, two of them lost at the right moment"},
+	},
+	{
 		Number: 13, Title: "marker dropped without a leader",
 		Story:    "A partition has no leader when its marker is due. The transaction completes without it: the partition stays open for ever, and the next transaction of the id decides its records.",
 		Where:    Places{{From: "k43"}},
@@ -219,4 +230,45 @@ func coordinatorMoves(t *Scene) string {
 	t.Closed(who, tp)
 	t.Check(slices.Equal(t.Committed(tp), []string{"first", "second"}), "read %v", t.Committed(tp))
 	return "the coordinator was moved, and finished"
+}
+
+// lagging is a committed transaction whose marker one replica does not have.
+func (t *Scene) lagging() (tp id.TopicPartition, who, next kafka.Identity, follower int) {
+	tp = stage.Part(t.Topic(1), 0)
+	who = t.Writer()
+	t.Write(tp, who, 0, "a")
+	t.Sleep(time.Second)
+	follower = t.simulated().Stall(tp)
+	next, code := t.EndThrough(who, true)
+	t.Check(code == kafka.OK, "end: %v", code)
+	t.Sleep(200 * time.Millisecond)
+	t.simulated().Shrink(tp, follower)
+	t.Say("broker %d has fallen behind, and out of the ISR", follower)
+	t.Closed(who, tp)
+	t.Check(slices.Equal(t.Committed(tp), []string{"a"}), "read %v", t.Committed(tp))
+	t.Say("a reader has seen the transaction")
+	return tp, who, next, follower
+}
+
+func markerTruncated(t *Scene) (bool, string) {
+	tp, who, next, follower := t.lagging()
+	t.Check(t.simulated().Uncleanly(tp, follower), "broker %d cannot lead", follower)
+	t.Say("both other replicas are lost, and broker %d leads, without the marker", follower)
+	t.Visible(tp.Topic, 1)
+	open := t.OpenFrom(tp, who) >= 0 && t.Stable(tp) == 0 && t.State(who.TransactionalID) == kafka.TxnCompleteCommit
+	if !t.TV2() {
+		next = t.Again(who)
+	}
+	t.Write(tp, next, 0, "b")
+	t.Finish(next, false, tp)
+	return open && len(t.Committed(tp)) == 0, "CompleteCommit, and open again; the next abort of the id took the committed record with it"
+}
+
+func markerOutlives(t *Scene) string {
+	tp, who, _, _ := t.lagging()
+	t.Say("the leader moves; only a replica in sync can have it")
+	t.MoveLeader(tp)
+	t.Visible(tp.Topic, 1)
+	t.Check(t.OpenFrom(tp, who) < 0 && slices.Equal(t.Committed(tp), []string{"a"}), "read %v", t.Committed(tp))
+	return "a clean election kept the marker"
 }

@@ -160,3 +160,10 @@ func (t *Scene) TopicOfOne(partitions int32) string {
 	t.Visible(name, partitions)
 	return name
 }
+
+// simulated is the cluster as only the simulator has it.
+func (t *Scene) simulated() simulated {
+	s, is := t.Backend.(simulated)
+	t.Check(is, "%s: only the simulator can bring this about", t.Backend.Name())
+	return s
+}

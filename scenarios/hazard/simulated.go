@@ -68,3 +68,37 @@ func (b simulated) GiveLeader(tp id.TopicPartition) error {
 	b.Cluster.GiveLeader(tp.Topic, tp.Partition)
 	return nil
 }
+
+// FailTxnLog makes the coordinator of an id report its appends as failed, although they survive; HealTxnLog ends that.
+func (b simulated) FailTxnLog(transactionalID string) {
+	b.Cluster.FailTxnLog(b.Cluster.Coordinator(transactionalID), simbroker.TxnLogSurvives)
+}
+
+// HealTxnLog undoes FailTxnLog everywhere.
+func (b simulated) HealTxnLog() {
+	for i := range b.Cluster.Brokers() {
+		b.Cluster.FailTxnLog(i, simbroker.TxnLogFine)
+	}
+}
+
+// Stall keeps one follower of a partition from fetching, and says which it is.
+func (b simulated) Stall(tp id.TopicPartition) (follower int) {
+	for _, r := range b.Cluster.Replicas(tp.Topic, tp.Partition) {
+		if r.Broker != b.Cluster.Leader(tp.Topic, tp.Partition) {
+			follower = r.Broker
+		}
+	}
+	b.Cluster.StallReplica(tp.Topic, tp.Partition, follower)
+	return follower
+}
+
+// Shrink takes a follower that has fallen behind out of the ISR.
+func (b simulated) Shrink(tp id.TopicPartition, follower int) {
+	b.Cluster.ShrinkISR(tp.Topic, tp.Partition, follower)
+}
+
+// Uncleanly makes a stalled follower the leader: the others are lost.
+func (b simulated) Uncleanly(tp id.TopicPartition, follower int) bool {
+	b.Cluster.ResumeReplica(tp.Topic, tp.Partition, follower)
+	return b.Cluster.ElectUnclean(tp.Topic, tp.Partition, follower)
+}

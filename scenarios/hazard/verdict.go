@@ -114,6 +114,17 @@ var verdict = []Hazard{
 		Needs:     Needs{Brokers: 3},
 	},
 	{
+		Number: 11, Title: "commit reported as failed survives",
+		Story:     "The coordinator's log loses replicas while it appends the decision: EndTxn is answered 15, and the next coordinator finds the record and commits. An abort comes too late.",
+		Where:     everywhere,
+		ClosedBy:  "15 is unknown: the same verdict is asked for again",
+		Show:      failedCommitSurvives,
+		Cure:      fifteenIsUnknown,
+		NoControl: "every engine here repeats a commit until it has an answer",
+		Needs:     Needs{Brokers: 3, Simulated: "the record must be on all replicas in sync when its append is given up"},
+		Real:      Real{Note: "needs replicas that fail between two acknowledgements"},
+	},
+	{
 		Number: 25, Title: "stale Ongoing",
 		Story:    "DescribeTransactions tells the committed state: while the decision is being written it says Ongoing, and whoever decides by that decides against a commit.",
 		Where:    everywhere,
@@ -366,4 +377,34 @@ func decidedUnblocks(t *Scene) string {
 	t.Check(code == kafka.OK, "end: %v", code)
 	t.Check(t.StableLane(group, lane).Offset == 7, "reads %d", t.StableLane(group, lane).Offset)
 	return "once the transaction is decided, the position is read"
+}
+
+// failedCommit is a commit that was answered 15, and whose coordinator has moved since.
+func (t *Scene) failedCommit() (tp id.TopicPartition, who kafka.Identity, code kafka.Code) {
+	tp = stage.Part(t.Topic(1), 0)
+	who = t.Writer()
+	t.Write(tp, who, 0, "a")
+	t.simulated().FailTxnLog(who.TransactionalID)
+	_, code = t.EndOnce(who, true)
+	t.simulated().HealTxnLog()
+	t.MoveCoordinator(who.TransactionalID)
+	t.Say("the coordinator moves; the new one finds the record in its log")
+	return tp, who, code
+}
+
+func failedCommitSurvives(t *Scene) (bool, string) {
+	tp, who, code := t.failedCommit()
+	t.Closed(who, tp)
+	_, late := t.End(who, false)
+	return code == kafka.CoordinatorNotAvailable && late == kafka.InvalidTxnState && len(t.Committed(tp)) == 1,
+		fmt.Sprintf("answered %v, and committed; the abort is answered %v", code, late)
+}
+
+func fifteenIsUnknown(t *Scene) string {
+	tp, who, _ := t.failedCommit()
+	_, code := t.End(who, true)
+	t.Check(code == kafka.OK, "repeated: %v", code)
+	t.Closed(who, tp)
+	t.Check(slices.Equal(t.Committed(tp), []string{"a"}), "read %v", t.Committed(tp))
+	return "the same commit again is answered 0"
 }
