@@ -53,6 +53,10 @@ var meddling = []struct {
 	{"compact", (*meddler).compact},
 	// raises the cluster's feature transaction.version to 2
 	{"raise-version", (*meddler).raiseVersion},
+	// makes the outputs' partitions forget the producers that have nothing open
+	{"expire-producers", (*meddler).expireProducers},
+	// writes a marker with a coordinator epoch that is too high for every producer of the outputs that has nothing open
+	{"foreign-marker", (*meddler).foreignMarker},
 	// another application writes in transactions of its own from there on, and must be left alone
 	{"stranger", (*meddler).stranger},
 }
@@ -232,6 +236,59 @@ func (m *meddler) compact() {
 
 func (m *meddler) raiseVersion() {
 	m.tell("%v", m.w.Cluster.Finalize(2))
+}
+
+func (m *meddler) expireProducers() {
+	for _, f := range m.w.reader.partitions {
+		if f.output {
+			m.w.Cluster.ExpireProducers(f.name, f.partition, 0)
+			m.tell("%s/%d forgets", f.name, f.partition)
+		}
+	}
+}
+
+func (m *meddler) foreignMarker() {
+	for _, f := range m.w.reader.partitions {
+		if !f.output {
+			continue
+		}
+		leader := int32(m.w.Cluster.Leader(f.name, f.partition))
+		req := kmsg.NewPtrDescribeProducersRequest()
+		t := kmsg.NewDescribeProducersRequestTopic()
+		t.Topic, t.Partitions = f.name, []int32{f.partition}
+		req.Topics = append(req.Topics, t)
+		m.port.Send(leader, req, func(r kmsg.Response, err error) {
+			if err != nil {
+				m.tell("%s/%d: %v", f.name, f.partition, err)
+				return
+			}
+			for _, p := range r.(*kmsg.DescribeProducersResponse).Topics[0].Partitions[0].ActiveProducers {
+				if p.CurrentTxnStartOffset < 0 && p.CoordinatorEpoch >= 0 {
+					m.writeMarker(leader, f, p.ProducerID, int16(p.ProducerEpoch), p.CoordinatorEpoch+1)
+				}
+			}
+		})
+	}
+}
+
+// writeMarker writes a COMMIT by hand.
+func (m *meddler) writeMarker(leader int32, f *followed, pid int64, epoch int16, coordinator int32) {
+	req := kmsg.NewPtrWriteTxnMarkersRequest()
+	req.Version = 1
+	x := kmsg.NewWriteTxnMarkersRequestMarker()
+	x.ProducerID, x.ProducerEpoch, x.Committed, x.CoordinatorEpoch = pid, epoch, true, coordinator
+	t := kmsg.NewWriteTxnMarkersRequestMarkerTopic()
+	t.Topic, t.Partitions = f.name, []int32{f.partition}
+	x.Topics = append(x.Topics, t)
+	req.Markers = append(req.Markers, x)
+	m.port.Send(leader, req, func(r kmsg.Response, err error) {
+		if err != nil {
+			m.tell("%s/%d: %v", f.name, f.partition, err)
+			return
+		}
+		code := r.(*kmsg.WriteTxnMarkersResponse).Markers[0].Topics[0].Partitions[0].ErrorCode
+		m.tell("%s/%d producer %d epoch %d coordinator epoch %d: %v", f.name, f.partition, pid, epoch, coordinator, kafka.Code(code))
+	})
 }
 
 // stranger is an application with a transactional id of its own, which commits one transaction a second to a topic of its own

@@ -20,9 +20,16 @@ var expiry = []Hazard{
 		ClosedBy: "transactions: an open one is not forgotten, and a repeat behind its end is refused; LogAppendTime",
 		Show:     producerForgotten,
 		Cure:     appendTimeRemembers,
-		Control:  "no-guarantee",
-		Needs:    Needs{Settings: []Setting{{"producer.id.expiration.check.interval.ms", "500"}}},
-		Real:     Real{Feasible: true, Note: "one broker"},
+		Engine: []Trial{
+			{
+				Plan: "hazards/H17-forgotten", Profiles: []string{"k37", "k39", "k400", "k41", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, reached("simbroker: producer forgotten by a partition"), lateAnswer("Produce", kafka.InvalidProducerEpoch)},
+			},
+			refused,
+		},
+		Control: "no-guarantee",
+		Needs:   Needs{Settings: []Setting{{"producer.id.expiration.check.interval.ms", "500"}}},
+		Real:    Real{Feasible: true, Note: "one broker"},
 	},
 	{
 		Number: 18, Title: "transactional id expired",

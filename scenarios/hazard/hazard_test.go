@@ -3,6 +3,8 @@ package hazard
 import (
 	"strings"
 	"testing"
+
+	"github.com/onefold/onefold/scenarios/controls"
 )
 
 // A hazard shows exactly where the catalogue says, on the simulated broker under every profile. If this fails, the model
@@ -58,5 +60,32 @@ func TestEngineMeetsHazards(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The catalogue has every hazard, and everything that a reader of the table wants to know of it.
+func TestCatalogue(t *testing.T) {
+	for i, h := range All() {
+		if h.Number != i+1 {
+			t.Fatalf("%s comes as number %d", h.Name(), i+1)
+		}
+		if h.Title == "" || !strings.HasSuffix(h.Story, ".") || h.ClosedBy == "" || h.Show == nil {
+			t.Errorf("%s: something is missing", h.Name())
+		}
+		if (h.Control == "") == (h.NoControl == "") {
+			t.Errorf("%s: want a known-bad engine that falls for it, or the reason why there is none", h.Name())
+		}
+		if _, known := controls.Find(h.Control); h.Control != "" && !known && h.Number < 28 && h.Number != 24 {
+			t.Errorf("%s: there is no engine %s", h.Name(), h.Control)
+		}
+		if !h.Real.Feasible && h.Real.Note == "" {
+			t.Errorf("%s: it does not say why it is not shown on real brokers", h.Name())
+		}
+		if len(h.Engine) == 0 && h.Number < 28 {
+			t.Errorf("%s: the engine never meets it", h.Name())
+		}
+	}
+	if n := len(All()); n != 45 {
+		t.Errorf("%d hazards, want 45", n)
 	}
 }

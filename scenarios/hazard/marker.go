@@ -28,8 +28,8 @@ var endMarker = []Hazard{
 			},
 			refused,
 		},
-		NoControl: "needs a coordinator that sends late",
-		Real:      Real{Feasible: true, Note: "one broker; the marker is written by hand as the coordinator writes it"},
+		Control: "epoch-kept",
+		Real:    Real{Feasible: true, Note: "one broker; the marker is written by hand as the coordinator writes it"},
 	},
 	{
 		Number: 12, Title: "unclean election takes a marker away",
@@ -87,9 +87,16 @@ var endMarker = []Hazard{
 		ClosedBy: "markers by hand carry exactly what DescribeProducers shows; the coordinator is moved",
 		Show:     coordinatorGivesUp,
 		Cure:     coordinatorMoves,
-		Control:  "marker-epoch-guessed",
-		Real:     Real{Feasible: true, Note: "three brokers, or a restart of one"},
-		Needs:    Needs{Brokers: 3},
+		Engine: []Trial{
+			{
+				Plan: "hazards/H24-foreign-marker", Profiles: []string{"k37", "k39", "k400", "k41", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, decidedFor(time.Second), reached("simbroker: decided transaction driven again by another coordinator")},
+			},
+			refused,
+		},
+		Control: "marker-epoch-guessed",
+		Real:    Real{Feasible: true, Note: "three brokers, or a restart of one"},
+		Needs:   Needs{Brokers: 3},
 	},
 }
 
