@@ -91,7 +91,8 @@ func Swarm(draw Draw, params Params) Plan {
 			p.Faults = s.crashAndSecond()
 		}
 	case 1, 2:
-		p.Faults = s.tour(s.Seed/4*2 + s.Seed%4 - 1)
+		n, _ := tourNumber(s.Seed)
+		p.Faults = s.tour(n)
 	default:
 		p.Faults = s.free()
 	}

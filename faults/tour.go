@@ -5,15 +5,44 @@ package faults
 
 // tour is plan number n of the tour.
 func (s *swarm) tour(n uint64) (faults []Fault) {
-	const cells = uint64(drawn) * uint64(HookCount)
-	for i := range uint64(3) {
-		cell := (n + i*(cells/3+uint64(HookCount)/3)) % cells
-		faults = append(faults, s.visit(2*i, Kind(cell/uint64(HookCount)), Hook(cell%uint64(HookCount)))...)
+	for i := range uint64(visits) {
+		k, h := tourCell(n, i)
+		faults = append(faults, s.visit(2*i, k, h)...)
 	}
 	if len(faults) == 0 { // nothing that this world can do
 		return s.free()
 	}
 	return faults
+}
+
+// visits is how many cells a plan of the tour visits.
+const visits = 3
+
+// tourCell is one of the cells of a plan of the tour.
+func tourCell(n, i uint64) (Kind, Hook) {
+	const cells = uint64(drawn) * uint64(HookCount)
+	cell := (n + i*(cells/visits+uint64(HookCount)/visits)) % cells
+	return Kind(cell / uint64(HookCount)), Hook(cell % uint64(HookCount))
+}
+
+// tourNumber is the number of a seed's plan in the tour, if it is one.
+func tourNumber(seed uint64) (n uint64, tours bool) {
+	return seed/4*2 + seed%4 - 1, seed%4 == 1 || seed%4 == 2
+}
+
+// Visits reports whether the plan of a seed is one of the tour and visits a kind: its world must be one where the kind can
+// strike.
+func Visits(seed uint64, k Kind) bool {
+	n, tours := tourNumber(seed)
+	if !tours {
+		return false
+	}
+	for i := range uint64(visits) {
+		if visited, _ := tourCell(n, i); visited == k {
+			return true
+		}
+	}
+	return false
 }
 
 // visit strikes one cell. slot and slot+1 name its draws.

@@ -147,9 +147,9 @@ func maxEpochOf(seed uint64) int {
 }
 
 // replicationOf draws how many copies partitions have: three, of which two must be in sync, or one. With one, a partition
-// has no leader while its broker is down.
+// has no leader while its broker is down. A plan that visits a fault of replicas has some.
 func replicationOf(seed uint64, brokers int) (copies, minISR int) {
-	if brokers >= 3 && sim.Hash(seed, drawReplication, 0, 0, 0)%2 == 0 {
+	if brokers >= 3 && (faults.Visits(seed, faults.StallReplicaFault) || sim.Hash(seed, drawReplication, 0, 0, 0)%2 == 0) {
 		return 3, 2
 	}
 	return 1, 1

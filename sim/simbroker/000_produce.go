@@ -194,8 +194,7 @@ func (x *production) append(p *partition, h header, data []byte, guard uint64, r
 		r.LogAppendTime = h.maxTime
 	}
 	end := l.leo
-	p.wake()
-	p.replicate()
+	p.written()
 	x.await(p, end, r)
 	return r.ErrorCode
 }

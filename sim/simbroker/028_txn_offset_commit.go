@@ -174,6 +174,7 @@ func (o *offsets) store(b *Broker, group string, c offsetCommit) int16 {
 	c.h.maxTime = v.timeMs
 	v.logOffset = o.p.log.appendVirtual(&c.h)
 	o.write(groupWrite{at: v.logOffset, pid: c.h.producerID, group: group, tp: p.name(), value: v})
+	o.p.written()
 	return ok
 }
 

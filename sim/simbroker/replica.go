@@ -78,6 +78,9 @@ func (p *partition) replicate() {
 	if !p.replicated() || p.copying || p.leader < 0 || p.deleted {
 		return
 	}
+	if b := p.c.brokers[p.leader]; !b.up() || b.node.Paused() {
+		return
+	}
 	c, now, end, last := p.c, p.c.w.Now(), p.log.leo, time.Duration(-1)
 	for i := range p.replicas {
 		r := &p.replicas[i]
@@ -105,6 +108,19 @@ func (p *partition) replicate() {
 			p.copied(now)
 		}
 	})
+}
+
+// written is what follows an append: with one copy it is visible at once.
+func (p *partition) written() {
+	switch {
+	case !p.replicated():
+		p.wake()
+	case p.inSync() == 1:
+		p.advance()
+		p.replicate()
+	default:
+		p.replicate()
+	}
 }
 
 // rejoin makes a follower truncate its log to what the leader's has, too.
@@ -144,11 +160,12 @@ func (p *partition) copied(began env.Instant) {
 	p.replicate()
 }
 
-// expand takes followers that have caught up into the ISR.
+// expand takes followers that fetch and have caught up into the ISR.
 func (p *partition) expand() {
 	for i := range p.replicas {
 		r := &p.replicas[i]
-		if !r.isr && r.broker != p.leader && r.log == p.log && r.acked >= p.log.hw && r.acked >= p.termStart() && p.c.brokers[r.broker].led {
+		caughtUp := r.log == p.log && r.acked >= p.log.hw && r.acked >= p.termStart()
+		if !r.isr && r.broker != p.leader && caughtUp && p.c.brokers[r.broker].led && p.fetches(r) {
 			r.isr = true
 			p.noteISR()
 		}

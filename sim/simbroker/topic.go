@@ -134,7 +134,7 @@ func (p *partition) reset(start int64) {
 	p.committed, p.hwBefore, p.hwAt = start, start, p.c.w.Now()
 	for i := range p.replicas {
 		r := &p.replicas[i]
-		r.log, r.leo, r.hw, r.caught = p.log, start, start, p.hwAt
+		r.log, r.leo, r.acked, r.hw, r.caught = p.log, start, start, start, p.hwAt
 		r.isr = p.c.brokers[r.broker].led || r.broker == p.leader
 	}
 }
@@ -219,7 +219,7 @@ func (p *partition) writeMarker(b *Broker, m marker, answer func(code int16)) {
 	if p.group != nil {
 		p.group.write(groupWrite{at: end - 1, pid: m.pid, marker: true, commit: m.commit})
 	}
-	p.wake()
+	p.written()
 	p.whenCommitted(end, markerTimeout, answer)
 }
 
