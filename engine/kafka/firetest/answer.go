@@ -1,6 +1,12 @@
 package firetest
 
-import "github.com/twmb/franz-go/pkg/kmsg"
+import (
+	"bytes"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/onefold/onefold/engine/kafka"
+)
 
 // refusal is an answer to a request that carries a code at every place where that request's answers have one.
 func refusal(req kmsg.Request, code int16) kmsg.Response {
@@ -10,7 +16,7 @@ func refusal(req kmsg.Request, code int16) kmsg.Response {
 		r := resp.(*kmsg.ProduceResponse)
 		for _, t := range q.Topics {
 			x := kmsg.NewProduceResponseTopic()
-			x.Topic = t.Topic
+			x.Topic, x.TopicID = t.Topic, t.TopicID
 			for _, p := range t.Partitions {
 				y := kmsg.NewProduceResponseTopicPartition()
 				y.Partition, y.BaseOffset = p.Partition, -1
@@ -53,7 +59,7 @@ func refusal(req kmsg.Request, code int16) kmsg.Response {
 		r := resp.(*kmsg.OffsetCommitResponse)
 		for _, t := range q.Topics {
 			x := kmsg.NewOffsetCommitResponseTopic()
-			x.Topic = t.Topic
+			x.Topic, x.TopicID = t.Topic, t.TopicID
 			for _, p := range t.Partitions {
 				y := kmsg.NewOffsetCommitResponseTopicPartition()
 				y.Partition = p.Partition
@@ -65,7 +71,7 @@ func refusal(req kmsg.Request, code int16) kmsg.Response {
 		r := resp.(*kmsg.TxnOffsetCommitResponse)
 		for _, t := range q.Topics {
 			x := kmsg.NewTxnOffsetCommitResponseTopic()
-			x.Topic = t.Topic
+			x.Topic, x.TopicID = t.Topic, t.TopicID
 			for _, p := range t.Partitions {
 				y := kmsg.NewTxnOffsetCommitResponseTopicPartition()
 				y.Partition = p.Partition
@@ -281,4 +287,17 @@ func spoilAdmin(resp kmsg.Response, code int16) {
 	default:
 		panic("firetest: no place for a code in " + kmsg.NameForKey(resp.Key()))
 	}
+}
+
+// Refusal is an answer to a request that carries a code at every place where that request's answers have one.
+func Refusal(req kmsg.Request, code kafka.Code) kmsg.Response { return refusal(req, int16(code)) }
+
+// CodeOf finds a code in an answer: it, if it stands at any place, else OK.
+func CodeOf(resp kmsg.Response, code kafka.Code) kafka.Code {
+	plain, spoilt := resp.AppendTo(nil), resp
+	spoil(spoilt, int16(code))
+	if bytes.Equal(plain, spoilt.AppendTo(nil)) {
+		return code
+	}
+	return kafka.OK
 }

@@ -62,7 +62,7 @@ var Calls = []Call{
 // producer writes a transaction of three records and checks that the log has them once and in order. A producer that has
 // failed must stay failed.
 func producer(t *stage.T, pace Pace, protocol int16) ask {
-	tp := stage.Part(t.Topic(1), 0)
+	tp := stage.Part(t.Topic(1, forEver), 0)
 	id := t.Name("txn")
 	return func(c *kafka.Client, n int, done func(kafka.Code, error)) {
 		id := fmt.Sprint(id, "-", n)
@@ -130,9 +130,12 @@ func produceOnce(t *stage.T, _ Pace) ask {
 	}
 }
 
+// forEver keeps records whose timestamps are old.
+var forEver = kafka.ConfigEntry{Name: kafka.ConfigRetentionMs, Value: "-1"}
+
 // threeRecords is a partition with three records.
 func threeRecords(t *stage.T) id.TopicPartition {
-	tp := stage.Part(t.Topic(1), 0)
+	tp := stage.Part(t.Topic(1, forEver), 0)
 	t.Write(tp, t.Plain(), 0, "a", "b", "c")
 	return tp
 }

@@ -10,13 +10,18 @@ import (
 )
 
 func simulated(t *testing.T, profile string, seed uint64) *simstage.Backend {
+	return simulatedCopies(t, profile, seed, 1)
+}
+
+// simulatedCopies is a cluster whose partitions have so many replicas.
+func simulatedCopies(t *testing.T, profile string, seed uint64, copies int) *simstage.Backend {
 	p, ok := simbroker.ProfileOf(profile)
 	if !ok {
 		t.Fatal(profile)
 	}
 	b := simstage.New(simstage.Config{
 		Seed: seed, Limit: 24 * time.Hour,
-		Cluster: simbroker.Config{Profile: p, ScanInterval: 100 * time.Millisecond, Encode: true},
+		Cluster: simbroker.Config{Profile: p, ScanInterval: 100 * time.Millisecond, Encode: true, Replication: simbroker.Replication{Factor: copies}, MinISR: (copies + 1) / 2},
 	})
 	t.Cleanup(b.Close)
 	return b

@@ -34,7 +34,7 @@ func sameInDocument(t *testing.T, name, want string) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("the table %q of RETRIES.md is not what the tests ask; write it anew: go test ./engine/kafka/firetest -run Table -rewrite", name)
+		t.Errorf("the table %q of RETRIES.md is not what the tests ask:\n%s\nwrite it anew: go test ./engine/kafka/firetest -run Table -args -rewrite", name, newLines(got, want))
 	}
 }
 
@@ -48,4 +48,15 @@ func TestEveryCallHasItsLine(t *testing.T) {
 	if len(firetest.Calls) != len(firetest.Matrix) {
 		t.Errorf("%d calls, %d lines", len(firetest.Calls), len(firetest.Matrix))
 	}
+}
+
+// newLines are the lines of b that a does not have.
+func newLines(a, b string) string {
+	var lines []string
+	for line := range strings.Lines(b) {
+		if !strings.Contains(a, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
 }

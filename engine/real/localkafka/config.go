@@ -32,6 +32,8 @@ type Config struct {
 	Heap string
 	// Java is the command. Default: the one of JAVA_HOME, else "java".
 	Java string
+
+	flags []string // more of the virtual machine
 }
 
 func (c Config) withDefaults() Config {

@@ -36,13 +36,16 @@ func (p *process) properties() string { return filepath.Join(p.dir, "server.prop
 
 // command is java with a class of the jars, as fast to start and as small as it can be.
 func (p *process) command(class string, args ...string) *exec.Cmd {
-	return exec.Command(p.config.Java, append([]string{
+	flags := p.config.flags
+	if flags == nil {
+		flags = archived(p.jars)
+	}
+	return exec.Command(p.config.Java, append(append([]string{
 		"-Xmx" + p.config.Heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xshare:auto",
 		"-Djava.awt.headless=true", "-Dorg.slf4j.simpleLogger.showDateTime=true",
 		"-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
 		"-Dorg.slf4j.simpleLogger.log.org.apache.kafka.common.config.AbstractConfig=warn",
-		"-cp", filepath.Join(p.jars, "*"), class,
-	}, args...)...)
+	}, flags...), append([]string{"-cp", filepath.Join(p.jars, "*"), class}, args...)...)...)
 }
 
 // format writes the properties, and prepares the data folder where there is none.

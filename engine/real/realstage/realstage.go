@@ -29,6 +29,12 @@ func New(name string, bootstrap []string) (*Backend, error) {
 	return &Backend{name: name, limit: 2 * time.Minute, process: p}, nil
 }
 
+// Within bounds the time of one script, which is two minutes otherwise, and returns the backend.
+func (b *Backend) Within(limit time.Duration) *Backend {
+	b.limit = limit
+	return b
+}
+
 // Close ends the client.
 func (b *Backend) Close() { b.process.Close() }
 
