@@ -142,7 +142,7 @@ func (x *production) take(t *kmsg.ProduceRequestTopic, q *kmsg.ProduceRequestTop
 	if code != ok {
 		return code
 	}
-	if h.txn() && b.profile.Verify && !p.log.isOpen(h.producerID, h.epoch) {
+	if h.txn() && b.profile.Verify && !p.log.isOpen(h.producerID, h.epoch, &b.profile) {
 		return x.putAside(p, h, q.Records, r)
 	}
 	return x.append(p, h, q.Records, 0, r)

@@ -143,7 +143,7 @@ func (b *Broker) fetchOne(req *kmsg.FetchRequest, p *partition, q *kmsg.FetchReq
 	}
 	l, committed := p.log, req.IsolationLevel == 1
 	limit := l.limit(committed)
-	r.HighWatermark, r.LastStableOffset, r.LogStartOffset = l.hw, l.stable(), l.start
+	r.HighWatermark, r.LastStableOffset, r.LogStartOffset = l.hw, b.stable(l), l.start
 	if committed {
 		r.AbortedTransactions = []kmsg.FetchResponseTopicPartitionAbortedTransaction{}
 	}

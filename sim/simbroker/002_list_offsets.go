@@ -31,7 +31,11 @@ func (b *Broker) listOffsets(kreq kmsg.Request, reply func(kmsg.Response)) {
 					r.ErrorCode = leaderNotAvailable
 				}
 			default:
-				r.Offset, r.Timestamp = p.log.offsetAt(q.Timestamp, req.IsolationLevel == 1)
+				limit := p.log.hw
+				if req.IsolationLevel == 1 {
+					limit = b.stable(p.log)
+				}
+				r.Offset, r.Timestamp = p.log.offsetAt(q.Timestamp, limit)
 				r.LeaderEpoch = p.leaderEpoch
 			}
 			rt.Partitions = append(rt.Partitions, r)
@@ -41,8 +45,8 @@ func (b *Broker) listOffsets(kreq kmsg.Request, reply func(kmsg.Response)) {
 	reply(resp)
 }
 
-func (l *log) offsetAt(timestamp int64, committed bool) (offset, at int64) {
-	limit := l.limit(committed)
+// offsetAt is the offset of a time, or of what a negative one stands for, below a limit.
+func (l *log) offsetAt(timestamp, limit int64) (offset, at int64) {
 	switch {
 	case timestamp == -1:
 		return limit, -1

@@ -33,10 +33,14 @@ func (b *Broker) txnOffsetCommit(kreq kmsg.Request, reply func(kmsg.Response)) {
 		}
 		o.commitTxn(b, req, resp, h, reply)
 	}
-	switch code := o.get(b, req.Group); {
+	code := o.get(b, req.Group)
+	if code == ok && b.profile.KeepsRefusedGroup {
+		o.ensure(req.Group)
+	}
+	switch {
 	case code != ok:
 		refuse(code)
-	case !b.profile.VerifyOffsets || o.p.log.isOpen(h.producerID, h.epoch):
+	case !b.profile.VerifyOffsets || o.p.log.isOpen(h.producerID, h.epoch, &b.profile):
 		commit()
 	default:
 		b.askCoordinator(&ask{

@@ -51,10 +51,10 @@ func (l *ledger) ensureProducer(pid int64, epoch int16) *producerState {
 	return &l.producers[len(l.producers)-1]
 }
 
-// isOpen tells whether a transaction of exactly this identity is open here.
-func (l *ledger) isOpen(pid int64, epoch int16) bool {
+// isOpen tells whether a transaction of this identity is open here, as far as the release looks.
+func (l *ledger) isOpen(pid int64, epoch int16, p *Profile) bool {
 	s := l.producer(pid)
-	return s != nil && s.openFirst >= 0 && s.epoch == epoch
+	return s != nil && s.openFirst >= 0 && (s.epoch == epoch || !p.OpenByEpoch)
 }
 
 // note takes in a batch of a producer.

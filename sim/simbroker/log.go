@@ -66,6 +66,15 @@ func (l *log) stable() int64 {
 	return s
 }
 
+// stable is the last stable offset as a broker of its release tells it.
+func (b *Broker) stable(l *log) int64 {
+	s := l.stable()
+	if !b.profile.StableAtBatch {
+		s = max(s, l.start)
+	}
+	return s
+}
+
 // startBatch is where the batch begins that holds the start of the log: below it when records were deleted up to the
 // middle of a batch.
 func (l *log) startBatch() int64 {

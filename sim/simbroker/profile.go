@@ -32,6 +32,17 @@ type Profile struct {
 	// sends its own highest, and a broker of an older release hangs up.
 	NegotiateMarkers bool
 
+	// OpenByEpoch: a transaction counts as open on a partition only for the epoch that opened it. Otherwise a batch of any
+	// epoch of an open producer is not verified, and one of a higher epoch with sequence 0 joins.
+	OpenByEpoch bool
+
+	// StableAtBatch: where records of an open transaction were deleted up to the middle of a batch, the last stable offset
+	// is the beginning of that batch, below the start of the log. Otherwise it is the start.
+	StableAtBatch bool
+
+	// KeepsRefusedGroup: a transactional offset commit makes its group, even when it is refused.
+	KeepsRefusedGroup bool
+
 	// ForgetsPending: a refused transactional offset commit makes the group coordinator forget what the producer has
 	// pending for those partitions, whatever its epoch.
 	ForgetsPending bool
@@ -71,7 +82,7 @@ type change struct {
 
 // changes is what sets the releases apart.
 var changes = []change{
-	{"k35", "k400", "the group coordinator in Scala", func(p *Profile) { p.ForgetsPending = true }},
+	{"k35", "k400", "the group coordinator in Scala", func(p *Profile) { p.ForgetsPending, p.KeepsRefusedGroup = true, true }},
 	{"k37", "", "KIP-890 part 1: partition verification (3.6)", func(p *Profile) { p.Verify = true }},
 	{"k37", "", "the same for offsets (3.7)", func(p *Profile) { p.VerifyOffsets = true }},
 	{"k37", "", "KAFKA-15583: strict minimum of the ISR (3.7)", func(p *Profile) { p.HWNeedsMinISR = true }},
@@ -79,6 +90,8 @@ var changes = []change{
 	{"k39", "k400", "KAFKA-19690 (3.9.2)", func(p *Profile) { p.EpochBefore48 = true }},
 	{"k400", "", "KIP-890 part 2: transaction.version 2", func(p *Profile) { p.HasFeature, p.TransactionVersion = true, 2 }},
 	{"k400", "", "repeats of a concurrent add on the server", func(p *Profile) { p.ServerRetry = 100 * time.Millisecond }},
+	{"k400", "", "verification looks at the epoch", func(p *Profile) { p.OpenByEpoch = true }},
+	{"k400", "", "the position of the log's start is that of its batch", func(p *Profile) { p.StableAtBatch = true }},
 	{"k400", "", "pending first in AddPartitionsToTxn", func(p *Profile) { p.AddPendFirst = true }},
 	{"k400", "k401", "KAFKA-19367: a fencing abort bumps twice", func(p *Profile) { p.FenceTwice = true }},
 	{"k400", "k401", "KAFKA-19163: groups with only pending offsets", func(p *Profile) { p.DropsPendingGroup = true }},
