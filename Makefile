@@ -1,8 +1,10 @@
 # make run is the tour; make test what a change must pass; .ci/run what a merge must pass.
 GO ?= go
 SEEDS ?= 10000
+OPERATIONS ?= 10000
+SEED ?= 1
 
-.PHONY: run build test test-short bench lint soak clean
+.PHONY: run build test test-short bench lint soak fuzz record clean
 
 run: build ## 1,000 seeded disasters, then the same job on an embedded Kafka
 	bin/simrun campaign payments --seeds 1000 --for 40s
@@ -29,6 +31,12 @@ soak: build ## hours, not minutes: what closes a release
 	bin/simrun campaign payments fraud ledger --seeds $(SEEDS)
 	bin/simrun controls
 	bin/simrun determinism --seeds 500
+
+fuzz: ## random operations on a real Kafka and on the simulated broker: make fuzz KAFKA_VERSION=4.4.0 OPERATIONS=100000
+	.ci/conform fuzz --operations $(OPERATIONS) --seed $(SEED)
+
+record: ## renews the recorded traces of one release: make record KAFKA_VERSION=4.1.2 [KAFKA_TV=1]
+	.ci/conform record
 
 clean:
 	rm -rf bin reports/out .ci/out

@@ -104,14 +104,14 @@ func (d *drawer) op() Op {
 	p, m := &d.s.Producers[i], &d.minds[i]
 	var o Op
 	switch {
-	case d.chance(1, 4):
+	case d.chance(1, 4) && (m.ready || d.chance(1, 4)):
 		o = d.odd(p, m)
 	case !m.ready || d.chance(1, 25):
-		*m = mind{ready: true}
 		o = Op{Kind: Init, Producer: p.Name}
-		if d.chance(1, 4) {
+		if m.ready && d.chance(1, 2) {
 			o.As = d.one(current, current, "previous", "older", "ahead", "foreign")
 		}
+		*m = mind{ready: true}
 	case p.ID == "":
 		o = Op{Kind: Produce, Producer: p.Name, Partition: d.partition(), Sequence: d.sequence(), Form: "idempotent", As: d.who()}
 	default:
@@ -167,7 +167,11 @@ func (d *drawer) odd(p *Producer, m *mind) Op {
 	case n < 12:
 		return Op{Kind: Repeat, Back: 1 + d.below(2)*d.below(8)}
 	case n < 16:
-		*m = mind{}
+		for i := range d.minds {
+			if d.s.Producers[i].Timeout < short {
+				d.minds[i] = mind{ready: d.minds[i].ready && d.chance(1, 2)}
+			}
+		}
 		return Op{Kind: Wait}
 	case n < 18:
 		*m = mind{}
