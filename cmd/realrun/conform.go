@@ -101,7 +101,7 @@ func (f *conformance) run(ctx context.Context, c *console) error {
 	}
 	return f.compare(c, conform.Campaign{
 		Real: cluster, Model: model, Seed: f.seed, Operations: f.operations, Most: f.most,
-		Shape: brokerfuzz.Shape{Protocols: model.Protocols()},
+		Shapes: model.Shapes(), Lanes: lanes,
 	}, sequences)
 }
 
@@ -118,7 +118,7 @@ func (f *conformance) sequences(model reference.Cluster) (out []brokerfuzz.Seque
 		return out, nil
 	}
 	for n := uint64(0); f.show && f.operations > 0; n++ {
-		out = append(out, brokerfuzz.Draw(f.seed, n, brokerfuzz.Shape{Protocols: model.Protocols()}))
+		out = append(out, brokerfuzz.Draw(f.seed, n, model.Shapes()[0]))
 		f.operations -= len(out[n].Ops)
 	}
 	if f.record != "" && len(out) == 0 {

@@ -53,6 +53,7 @@ func (b *Broker) offsetDelete(kreq kmsg.Request, reply func(kmsg.Response)) {
 		reply(resp)
 		return
 	}
+	pending := g.pending() // an older coordinator remembers that there were some
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		rt := kmsg.OffsetDeleteResponseTopic{Topic: t.Topic}
@@ -66,6 +67,9 @@ func (b *Broker) offsetDelete(kreq kmsg.Request, reply func(kmsg.Response)) {
 			rt.Partitions = append(rt.Partitions, r)
 		}
 		resp.Topics = append(resp.Topics, rt)
+	}
+	if b.profile.DropsEmptyGroup && !pending && !g.committed() {
+		o.drop(g.name)
 	}
 	reply(resp)
 }

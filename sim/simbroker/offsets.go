@@ -1,6 +1,10 @@
 package simbroker
 
-import "github.com/onefold/onefold/engine/env"
+import (
+	"slices"
+
+	"github.com/onefold/onefold/engine/env"
+)
 
 // offsets is the group coordinator of the groups that hash to one partition of __consumer_offsets. What is in it follows
 // from the partition's log, so it survives; loaded belongs to the leader.
@@ -192,6 +196,16 @@ func (s *offsetSlot) drop(pid int64) {
 			return
 		}
 	}
+}
+
+// pending tells whether any transaction has something pending in a group.
+func (g *group) pending() bool {
+	return slices.ContainsFunc(g.slots, func(s offsetSlot) bool { return len(s.pending) > 0 })
+}
+
+// committed tells whether a group has a committed value.
+func (g *group) committed() bool {
+	return slices.ContainsFunc(g.slots, func(s offsetSlot) bool { return s.value.offset >= 0 })
 }
 
 func (o *offsets) topicDeleted(name string) {

@@ -43,6 +43,9 @@ type Profile struct {
 	// KeepsRefusedGroup: a transactional offset commit makes its group, even when it is refused.
 	KeepsRefusedGroup bool
 
+	// DropsEmptyGroup: when the last offset of a group is deleted, the group is gone.
+	DropsEmptyGroup bool
+
 	// ForgetsPending: a refused transactional offset commit makes the group coordinator forget what the producer has
 	// pending for those partitions, whatever its epoch.
 	ForgetsPending bool
@@ -82,7 +85,7 @@ type change struct {
 
 // changes is what sets the releases apart.
 var changes = []change{
-	{"k35", "k400", "the group coordinator in Scala", func(p *Profile) { p.ForgetsPending, p.KeepsRefusedGroup = true, true }},
+	{"k35", "k400", "the group coordinator in Scala", func(p *Profile) { p.ForgetsPending, p.KeepsRefusedGroup, p.DropsEmptyGroup = true, true, true }},
 	{"k37", "", "KIP-890 part 1: partition verification (3.6)", func(p *Profile) { p.Verify = true }},
 	{"k37", "", "the same for offsets (3.7)", func(p *Profile) { p.VerifyOffsets = true }},
 	{"k37", "", "KAFKA-15583: strict minimum of the ISR (3.7)", func(p *Profile) { p.HWNeedsMinISR = true }},

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onefold/onefold/engine/broker/brokerfuzz"
 	"github.com/onefold/onefold/engine/real/conform"
 	"github.com/onefold/onefold/engine/real/kafkatest"
 	"github.com/onefold/onefold/sim/simbroker/reference"
@@ -33,7 +32,8 @@ func TestFuzzKafka(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	real, err := conform.New(kafkatest.Brokers(t), setting("ONEFOLD_LANES", 24))
+	lanes := setting("ONEFOLD_LANES", 24)
+	real, err := conform.New(kafkatest.Brokers(t), lanes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +41,8 @@ func TestFuzzKafka(t *testing.T) {
 	began, told := time.Now(), time.Now()
 	r, err := conform.Campaign{
 		Real: real, Model: model, Seed: uint64(setting("ONEFOLD_SEED", 1)), Operations: setting("ONEFOLD_OPERATIONS", 1000),
-		Shape: brokerfuzz.Shape{Protocols: model.Protocols()},
-		Most:  setting("ONEFOLD_MOST", 10),
+		Shapes: model.Shapes(), Lanes: lanes,
+		Most: setting("ONEFOLD_MOST", 10),
 		Progress: func(r *conform.Result) {
 			if time.Since(told) > 5*time.Second {
 				told = time.Now()

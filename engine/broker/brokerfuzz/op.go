@@ -132,3 +132,12 @@ func (s Sequence) Clone() Sequence {
 	s.Ops = append([]Op(nil), s.Ops...)
 	return s
 }
+
+// Kinds are all kinds of operation.
+func Kinds() []Kind {
+	var out []Kind
+	for i := range shapes {
+		out = append(out, shapes[i].kind)
+	}
+	return out
+}

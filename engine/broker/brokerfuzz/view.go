@@ -462,7 +462,7 @@ func (r *run) rest() (lines []string) {
 	for i := range r.seq.Partitions {
 		for _, committed := range []bool{false, true} {
 			for _, l := range r.again(r.fetchRequest(i, committed, r.view.parts[i].start)) {
-				lines = append(lines, fmt.Sprintf("in the end %d: %s: %s", i, map[bool]string{true: "committed", false: "uncommitted"}[committed], l))
+				lines = append(lines, fmt.Sprintf(ending+"%d: %s: %s", i, map[bool]string{true: "committed", false: "uncommitted"}[committed], l))
 			}
 		}
 	}

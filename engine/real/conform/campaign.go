@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,14 +13,14 @@ import (
 
 // Campaign compares a real cluster with a model of it.
 type Campaign struct {
-	Real  *Cluster
-	Model brokerfuzz.Cluster
+	Real, Model brokerfuzz.Cluster
 
+	Lanes      int // sequences side by side
 	Seed       uint64
-	Operations int // at least so many are drawn
-	Shape      brokerfuzz.Shape
-	Most       int // differences after which it ends; default 10
-	Shrinking  int // runs that making one difference smaller may take; default 150
+	Operations int                // at least so many are drawn
+	Shapes     []brokerfuzz.Shape // three quarters of them from the first, the rest from the others
+	Most       int                // differences after which it ends; default 10
+	Shrinking  int                // runs that making one difference smaller may take; default 150
 	// Progress is told of every sequence that has been compared, by one caller at a time.
 	Progress func(r *Result)
 }
@@ -66,32 +67,71 @@ func (r *Result) String() string {
 
 // Run runs the campaign. An error means that the cluster could not be asked.
 func (c Campaign) Run() (*Result, error) {
+	c.defaults()
+	r := &Result{Permitted: map[string]int{}}
+	left := c.Operations
+	for i, shape := range c.Shapes {
+		share := left * 3 / 4
+		if i == len(c.Shapes)-1 {
+			share = left
+		}
+		left -= share
+		if err := c.era(r, shape, uint64(i)<<32, share); err != nil {
+			return r, err
+		}
+	}
+	slices.SortStableFunc(r.Differences, func(a, b Difference) int { return cmp.Compare(a.Drawn, b.Drawn) })
+	return r, nil
+}
+
+func (c *Campaign) defaults() {
 	if c.Most == 0 {
 		c.Most = 10
 	}
 	if c.Shrinking == 0 {
 		c.Shrinking = 150
 	}
+	if len(c.Shapes) == 0 {
+		c.Shapes = []brokerfuzz.Shape{{}}
+	}
+}
+
+// era draws sequences of one shape, numbered from first, and compares them side by side.
+func (c *Campaign) era(r *Result, shape brokerfuzz.Shape, first uint64, operations int) error {
 	var (
 		mu     sync.Mutex
-		next   uint64
+		next   = first
 		drawn  int
 		failed error
-		r      = &Result{Permitted: map[string]int{}}
 		wait   sync.WaitGroup
 	)
 	draw := func() (s brokerfuzz.Sequence, number uint64, ok bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		if failed != nil || drawn >= c.Operations || len(r.Differences) >= c.Most {
+		if failed != nil || drawn >= operations || len(r.Differences) >= c.Most {
 			return s, 0, false
 		}
-		s, number = brokerfuzz.Draw(c.Seed, next, c.Shape), next
+		s, number = brokerfuzz.Draw(c.Seed, next, shape), next
 		next++
 		drawn += len(s.Ops)
 		return s, number, true
 	}
-	for range c.Real.width {
+	compared := func(number uint64, o Outcome, err error, operations int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			if failed == nil {
+				failed = fmt.Errorf("sequence %d of seed %d: %w", number, c.Seed, err)
+			}
+			return
+		}
+		o.Difference.Drawn = number
+		r.add(o, operations)
+		if c.Progress != nil {
+			c.Progress(r)
+		}
+	}
+	for range max(1, c.Lanes) {
 		wait.Go(func() {
 			for {
 				s, number, ok := draw()
@@ -99,29 +139,17 @@ func (c Campaign) Run() (*Result, error) {
 					return
 				}
 				o, err := c.Compare(s)
-				mu.Lock()
-				o.Difference.Drawn = number
-				if err != nil && failed == nil {
-					failed = fmt.Errorf("sequence %d of seed %d: %w", number, c.Seed, err)
-				}
-				r.add(o, len(s.Ops))
-				if c.Progress != nil && err == nil {
-					c.Progress(r)
-				}
-				mu.Unlock()
+				compared(number, o, err, len(s.Ops))
 			}
 		})
 	}
 	wait.Wait()
-	slices.SortStableFunc(r.Differences, func(a, b Difference) int { return int(a.Drawn) - int(b.Drawn) })
-	return r, failed
+	return failed
 }
 
 // Each compares given sequences, one after the other.
 func (c Campaign) Each(sequences []brokerfuzz.Sequence) (*Result, error) {
-	if c.Shrinking == 0 {
-		c.Shrinking = 150
-	}
+	c.defaults()
 	r := &Result{Permitted: map[string]int{}}
 	for i, s := range sequences {
 		o, err := c.Compare(s)

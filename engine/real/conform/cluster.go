@@ -19,7 +19,6 @@ type Cluster struct {
 	process *process.Process
 	lanes   chan env.Loop // that are free
 	runs    atomic.Uint64
-	width   int
 }
 
 // New connects to a cluster with so many sequences side by side.
@@ -28,7 +27,7 @@ func New(bootstrap []string, lanes int) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{lanes: make(chan env.Loop, lanes), width: lanes}
+	c := &Cluster{lanes: make(chan env.Loop, lanes)}
 	c.process = process.NewMachine().Start(process.Config{Name: "conform", Broker: k.Requests})
 	for i := range lanes {
 		c.lanes <- c.process.NewLoop(fmt.Sprint("lane", i))

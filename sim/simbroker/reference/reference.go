@@ -28,16 +28,17 @@ func New(profile string) (Cluster, error) {
 	return Cluster{Profile: p}, nil
 }
 
-// Protocols are the generations of requests to draw for the release. On transaction.version 0 those of protocol 5, which
-// leave an id stuck, are rare.
-func (c Cluster) Protocols() []int16 {
+// Shapes are the kinds of sequences to draw for the release, one after the other: what runs side by side must not mix clients
+// from before protocol 4 with others.
+func (c Cluster) Shapes() []brokerfuzz.Shape {
+	now := []int16{4, 5, 5}
 	switch {
 	case !c.Profile.HasFeature:
-		return []int16{3, 4}
-	case c.Profile.TransactionVersion == 0:
-		return []int16{3, 4, 3, 4, 4, 3, 4, 3, 4, 4, 3, 5}
+		now = []int16{4}
+	case c.Profile.TransactionVersion == 0: // which protocol 5 leaves stuck
+		now = []int16{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5}
 	}
-	return []int16{3, 4, 5, 5}
+	return []brokerfuzz.Shape{{Protocols: now}, {Protocols: []int16{3}}}
 }
 
 // Run performs one sequence.
