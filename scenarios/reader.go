@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"slices"
 	"time"
 
 	"github.com/onefold/onefold/checker"
@@ -16,6 +17,7 @@ type reader struct {
 	partitions []*followed
 	id         int16
 	scratch    []simbroker.Logged
+	cuts       int // of the cluster's truncations that were seen
 }
 
 // followed is one partition under observation.
@@ -57,6 +59,7 @@ func (w *World) lookAgain() {
 
 // look reads what is new in every partition.
 func (w *World) look() {
+	w.cut()
 	for _, f := range w.reader.partitions {
 		seen := w.Cluster.AppendScan(w.reader.scratch[:0], f.name, f.partition, f.scanned)
 		for i := range seen {
@@ -71,6 +74,31 @@ func (w *World) look() {
 		}
 	}
 	w.readLog()
+}
+
+// cut takes back what an unclean election has taken away: those records will never be visible again, and others come in
+// their place.
+func (w *World) cut() {
+	all := w.Cluster.Truncations()
+	for _, c := range all[w.reader.cuts:] {
+		for _, f := range w.reader.partitions {
+			if f.name == c.Topic && f.partition == c.Partition {
+				w.cutFrom(f, c.From)
+			}
+		}
+	}
+	w.reader.cuts = len(all)
+}
+
+func (w *World) cutFrom(f *followed, offset int64) {
+	h := w.History
+	gone := func(i int) bool { return h.Records[i].Offset >= offset }
+	for len(f.records) > 0 && gone(f.records[len(f.records)-1]) {
+		h.Records[f.records[len(f.records)-1]].Outcome = checker.Aborted
+		f.records = f.records[:len(f.records)-1]
+	}
+	f.undecided = slices.DeleteFunc(f.undecided, gone)
+	f.scanned, f.shown = min(f.scanned, offset), min(f.shown, len(f.records))
 }
 
 // expire deletes what is older than the output's retention, whatever became of its transaction, as Kafka does.

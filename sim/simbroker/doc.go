@@ -7,16 +7,46 @@
 // markers are written, a retry may be answered "concurrent", a marker may be dropped on releases that drop them.
 //
 //	Cluster    topics, leaders and brokers: what the controller knows
-//	partition  the log of one partition: batches, producers, open and aborted transactions, guards
+//	partition  its replicas, who leads them and which are in sync, and who waits for them
+//	log        batches, segments, terms of leaders; in its ledger what follows from them: producers and transactions
 //	shard      one partition of __transaction_state: the transaction coordinator for the ids that hash to it
 //	group      committed and pending offsets, in a partition of __consumer_offsets
 //	Broker     one process: connections, and the requests that it is working on
 //	client     the port of one loop of another node: a connection per broker, in order, until it breaks
 //
-// There is one copy of each partition, and an append is durable at once. What a broker has only in memory is lost when it
-// crashes: connections, verification guards, pending transitions, waiting fetches. A partition of data has no leader
-// while its broker is down; the partitions of the two internal topics move to another broker after a while, as if they
-// were replicated.
+// # Replicas
+//
+// A partition has as many copies as Config.Replication or its topic say. Followers fetch from the leader, which takes a
+// drawn time; the high watermark is what all replicas in sync have, and it does not move while they are fewer than
+// min.insync.replicas (since 3.7). Readers see what is below it, or below the last stable offset: the first record of a
+// transaction that is open, or whose marker is not below the high watermark yet. A follower that has not caught up for
+// Config.ReplicaLag leaves the ISR, one that a controller fences leaves it at once; it returns when it has caught up.
+//
+// A new leader is the first replica in sync that lives, in their order; without one a partition has no leader, unless its
+// topic or the cluster allows an unclean election. The new leader goes on with its own copy: what is above the old high
+// watermark may be gone, and after an unclean election also what was acknowledged, records and markers. The others
+// truncate to where terms part. A new leader knows an older high watermark at first, so that what readers see can go back
+// for a moment; ListOffsets answers 78 until it knows better.
+//
+// With one copy an append is committed at once, nothing waits, and the partition has no leader while its broker is down.
+// Partitions of __consumer_offsets with one copy move to another broker after a while, as if they had more.
+//
+// Everything appended is on the disk of its replica: a crash takes what a broker has in memory only, which is connections,
+// verification guards, pending transitions, waiting fetches and writers. A copy shares its log with the leader's as far as
+// both are the same, so that replication costs an event for some appends and no bytes.
+//
+// # What happens to a log once in a while
+//
+// Retention deletes whole segments by the largest timestamp in them, open transactions or not; the cleaner compacts closed
+// segments below the last stable offset; a partition forgets producers by the timestamp of their last record. Brokers do
+// this at Kafka's intervals (Config.Housekeeping) or when Cluster is told to. See cleaner for what a compaction keeps.
+//
+// # Not modelled
+//
+// A leader that was replaced while it was held learns of it at once, so that it acknowledges nothing in the name of its
+// lost term (with acks=1 a real one might). Eligible leader replicas of 4.1 are not: the last replica in sync stays in the
+// ISR, as without them. Reassignment of replicas, fetching from followers, tiered storage, broken disks. The log start
+// offset is shared by all copies. Generators append without a network: what they write is on all replicas in sync at once.
 //
 // The methods of Cluster that take no callback use no network. They are for generators, faults and the checker: the
 // broker's truth.

@@ -1,6 +1,9 @@
 package simbroker
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // watcher looks at all partitions again and again for what must always hold, and for what must not go back under clean
 // elections.
@@ -8,11 +11,10 @@ type watcher struct {
 	t         testing.TB
 	c         *Cluster
 	committed map[*partition]int64
-	records   map[*partition][]int64 // first offset of each committed batch
 }
 
 func newWatcher(r *rig) *watcher {
-	return &watcher{t: r.t, c: r.c, committed: map[*partition]int64{}, records: map[*partition][]int64{}}
+	return &watcher{t: r.t, c: r.c, committed: map[*partition]int64{}}
 }
 
 func (w *watcher) look() {
@@ -39,12 +41,39 @@ func (w *watcher) look() {
 			}
 		}
 		w.committed[p] = p.committed
+		w.replayed(p)
 		open := map[int64]bool{}
 		for _, o := range l.open {
 			if open[o.pid] {
 				w.t.Errorf("%s: producer %d has two open transactions", p, o.pid)
 			}
 			open[o.pid] = true
+		}
+	}
+}
+
+// replayed makes sure that what a log knows of producers is what another leader would make of its batches.
+func (w *watcher) replayed(p *partition) {
+	w.t.Helper()
+	l := p.log
+	f := l.fork(l.leo)
+	if !slices.Equal(l.open, f.open) || !slices.Equal(l.producers, f.producers) {
+		w.t.Errorf("%s: replayed\n%+v\n%+v\nbut has\n%+v\n%+v", p, f.open, f.producers, l.open, l.producers)
+	}
+	same := func(a, b abortedTxn) bool { return a.pid == b.pid && a.first == b.first && a.marker == b.marker }
+	if !slices.EqualFunc(l.aborted, f.aborted, same) {
+		w.t.Errorf("%s: replayed aborted %+v, has %+v", p, f.aborted, l.aborted)
+	}
+	if got, want := f.common(f.leo, l), l.leo; got != want {
+		w.t.Errorf("%s: a copy is common up to %d of %d", p, got, want)
+	}
+	// A copy of any length has a ledger of its own that fits its batches, and parts where it ends.
+	if n := len(l.batches); n > 0 {
+		end := l.batches[n/2].base
+		c := l.fork(end)
+		c.check(p.String())
+		if at := c.common(c.leo, l); at != end {
+			w.t.Errorf("%s: a copy up to %d is common up to %d", p, end, at)
 		}
 	}
 }
