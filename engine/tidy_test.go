@@ -79,6 +79,10 @@ var may = []struct {
 		why: "an oracle shares no code with what it judges",
 	},
 	{
+		folder: "scenarios/outside", own: []string{"faults"},
+		why: "what can be done from outside is data for both worlds",
+	},
+	{
 		folder: "scenarios", own: []string{"engine", "sim", "faults", "checker"}, not: []string{"engine/real"},
 		others: []string{kmsg},
 		why:    "a scenario puts the engine on a simulated world",
@@ -94,7 +98,7 @@ var may = []struct {
 	},
 	{
 		folder: "cmd/realrun",
-		own:    []string{"engine", "scenarios/jobs", "scenarios/oracle", "checker", "reports", "faults", "sim/simbroker/reference"},
+		own:    []string{"engine", "scenarios/jobs", "scenarios/oracle", "scenarios/outside", "checker", "reports", "faults", "sim/simbroker/reference"},
 		others: []string{"*"},
 		why:    "realrun is wiring; of the simulator it knows only what a real cluster is compared with",
 	},
@@ -515,6 +519,9 @@ func TestGuardKnowsTheDirections(t *testing.T) {
 		{"cmd/realrun", module + "engine/real/run", true},
 		{"cmd/realrun", module + "scenarios/jobs/payments", true},
 		{"cmd/realrun", module + "scenarios/controls", false},
+		{"cmd/realrun", module + "scenarios/outside", true},
+		{"scenarios/outside", module + "faults", true},
+		{"scenarios/outside", module + "sim", false},
 		{"engine/sink", "encoding/json", true},
 	} {
 		if why := importAllowed(c.dir, c.path); (why == "") != c.allowed {

@@ -70,6 +70,7 @@ func (n *Nemesis) check(f Fault) error {
 			if !f.Trigger.OnHook || i == 1 {
 				return fmt.Errorf("%q: self is the node that passed the hook, so it needs one, and cannot be the other end", f)
 			}
+		case operands != "b" && (n.members(name) != nil || n.locates(name)):
 		case n.index(name) < 0:
 			return fmt.Errorf("%q: there is no node %s; there are %s", f, name, n.names())
 		case strings.HasPrefix(operands, "b") && n.nodes[n.index(name)].Role != Broker:

@@ -50,6 +50,8 @@ func (t *fakeTarget) Do(a Action) bool {
 	return true
 }
 
+func (t *fakeTarget) Locate(string) string { return "broker1" }
+
 func (t *fakeTarget) advance(to time.Duration) {
 	for {
 		sort.SliceStable(t.timers, func(i, j int) bool { return t.timers[i].at < t.timers[j].at })
@@ -226,6 +228,11 @@ func TestEveryKindActs(t *testing.T) {
 	for _, l := range []struct{ fault, want string }{
 		{"crash all for 1s", "crash tm1, crash tm2, crash jm1, crash broker1"},
 		{"pause jm1 for 1s", "pause jm1"},
+		{"crash process1 for 1s", "crash jm1, crash tm1, crash tm2"},
+		{"crash leader for 1s", "crash broker1"},
+		{"pause coordinator for 1s", "pause broker1"},
+		{"partition-one-way processes brokers for 1s", "cut tm1 -> broker1, cut tm2 -> broker1, cut jm1 -> broker1"},
+		{"partition-one-way process1 leader for 1s", "cut jm1 -> broker1, cut tm1 -> broker1, cut tm2 -> broker1"},
 		{"partition tm1 jm1 for 1s", "cut tm1 -> jm1, cut jm1 -> tm1"},
 		{"partition-one-way tm1 jm1 for 1s", "cut tm1 -> jm1"},
 		{"lose-request Produce tm1 for 2", "lose-request tm1 Produce for 2"},
@@ -256,13 +263,30 @@ func TestEveryKindActs(t *testing.T) {
 
 // A plan for another world must be refused, not half carried out.
 func TestPlanForOtherNodesIsRefused(t *testing.T) {
-	for _, l := range []string{"at 1s crash tm9 for 1s", "at 1s partition tm1 tm9 for 1s", "at 1s move-coordinator tm1", "at 1s crash self for 1s"} {
+	for _, l := range []string{"at 1s crash tm9 for 1s", "at 1s partition tm1 tm9 for 1s", "at 1s move-coordinator tm1", "at 1s crash self for 1s", "at 1s crash process2 for 1s", "at 1s move-coordinator brokers"} {
 		f, err := ParseFault(l)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := NewNemesis(Plan{Faults: []Fault{f}}, newFake()); err == nil {
 			t.Errorf("%s: accepted", l)
+		}
+	}
+}
+
+// What of the TaskManagers runs in which process must be the same in both worlds, and none may be left out.
+func TestShareCoversAllTaskManagers(t *testing.T) {
+	for _, c := range []struct {
+		taskManagers, processes int
+		want                    string
+	}{{4, 2, "[0 2][2 2]"}, {5, 2, "[0 3][3 2]"}, {3, 1, "[0 3]"}, {1, 2, "[0 1][1 0]"}} {
+		got := ""
+		for i := range c.processes {
+			first, count := Share(c.taskManagers, c.processes, i+1)
+			got += fmt.Sprint([]int{first, count})
+		}
+		if got != c.want {
+			t.Errorf("%d TaskManagers in %d processes: %s, want %s", c.taskManagers, c.processes, got, c.want)
 		}
 	}
 }

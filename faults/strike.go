@@ -155,6 +155,12 @@ func (n *Nemesis) expand(f *Fault, self string) []string {
 	if f.Node == Self {
 		return []string{self}
 	}
+	if group := n.members(f.Node); group != nil {
+		return group
+	}
+	if n.locates(f.Node) {
+		return n.player(f.Node)
+	}
 	if f.Node != All {
 		if f.Node == "" {
 			return nil
@@ -188,6 +194,12 @@ func (k Kind) reaches(r Role) bool {
 }
 
 func (n *Nemesis) peers(name string) []string {
+	if group := n.members(name); group != nil {
+		return group
+	}
+	if n.locates(name) {
+		return n.player(name)
+	}
 	if name != All {
 		return []string{name}
 	}
@@ -198,10 +210,13 @@ func (n *Nemesis) peers(name string) []string {
 	return nodes
 }
 
-// newest is the newest hook passed on the nodes: on the only one, else anywhere.
+// newest is the newest hook passed on the nodes: on the only one, else anywhere. A real broker tells of none.
 func (n *Nemesis) newest(nodes []string) Hook {
 	if len(nodes) == 1 && nodes[0] != "" {
-		return n.passed[n.index(nodes[0])].Hook
+		i := n.index(nodes[0])
+		if h := n.passed[i].Hook; h != NoHook || n.nodes[i].Role != Broker {
+			return h
+		}
 	}
 	return n.last
 }

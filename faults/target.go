@@ -13,9 +13,10 @@ const (
 	TaskManager Role = iota
 	JobManager
 	Broker
+	Process // a JobManager and TaskManagers in one process of the operating system
 )
 
-// Node is one process that can be struck. Names match [a-z0-9-]+; the custom is tm1, tm2, jm1, broker1.
+// Node is one process that can be struck. Names match [a-z0-9-]+; the custom is tm1, tm2, jm1, broker1, process1.
 type Node struct {
 	Name string
 	Role Role

@@ -21,6 +21,8 @@ type BrokerFaults interface {
 	Upgrade(broker, profile string) bool
 	Finalize(level int16) bool
 	ResumeReplicas(broker string) bool
+	// Locate names the broker that plays a part now: faults.Leader, faults.Coordinator; "" is none.
+	Locate(part string) string
 }
 
 // BlobFaults is what a plan does to the store that is on a world.
@@ -80,6 +82,14 @@ func (t *target) Nodes() []faults.Node {
 		}
 	}
 	return all
+}
+
+// Locate implements faults.Locator.
+func (t *target) Locate(part string) string {
+	if t.w.Brokers == nil {
+		return ""
+	}
+	return t.w.Brokers.Locate(part)
 }
 
 // InFlight implements faults.Target.

@@ -24,6 +24,11 @@ func links() []Engine {
 			Verdicts: []checker.Verdict{checker.Dup, checker.Gap},
 			Job:      func(o *option.Options) { o.Guarantee = operator.None },
 		},
+		{
+			Name: "at-least-once", Doc: "the sink flushes at the barrier and uses no transactions, where exactly-once was promised", Scenario: "payments",
+			Verdicts: []checker.Verdict{checker.Dup},
+			Job:      func(o *option.Options) { o.Guarantee = operator.AtLeastOnce },
+		},
 		groupOffsets(),
 		{
 			Name: "side-effect", Doc: "an operator calls the world outside", Scenario: "payments", Effects: true,

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/onefold/onefold/engine/broker"
+	"github.com/onefold/onefold/faults"
 	"github.com/onefold/onefold/sim"
 )
 
@@ -31,6 +32,31 @@ func (p planned) MoveCoordinator(name string) bool {
 		}
 	}
 	return moved > 0
+}
+
+// Locate names the broker that leads the most partitions, or coordinates the most transactional ids; the first of several.
+func (p planned) Locate(part string) string {
+	best, name := 0, ""
+	for i, b := range p.c.brokers {
+		n := p.c.coordinates(i)
+		if part == faults.Leader {
+			n = p.c.leads(i)
+		}
+		if n > best {
+			best, name = n, b.node.Name()
+		}
+	}
+	return name
+}
+
+func (c *Cluster) leads(broker int) int {
+	n := 0
+	for _, p := range c.parts {
+		if p.leader == int32(broker) {
+			n++
+		}
+	}
+	return n
 }
 
 // coordinates is how many transactional ids a broker coordinates.

@@ -33,6 +33,8 @@ type Config struct {
 	ClientID  string
 	TLS       *tls.Config    // nil: plain text. ServerName is set per broker when empty.
 	SASL      sasl.Mechanism // nil: none
+	// Through are addresses to dial in place of the brokers' own: tunnels, and the proxies of tests.
+	Through map[string]string
 
 	DialTimeout time.Duration // of one dial with its handshake; default 5 s
 	Overhead    time.Duration // how long an answer may take beyond the request's own timeout; default 10 s
@@ -64,7 +66,7 @@ func New(c Config) (*Cluster, error) {
 	if c.Overhead == 0 {
 		c.Overhead = 10 * time.Second
 	}
-	cluster := &Cluster{config: c, book: newBook(c.Bootstrap), dialer: &dialer{timeout: c.DialTimeout, tls: c.TLS}}
+	cluster := &Cluster{config: c, book: newBook(c.Bootstrap), dialer: &dialer{timeout: c.DialTimeout, tls: c.TLS, through: c.Through}}
 	if err := kgo.ValidateOpts(cluster.options(c.Bootstrap[0], cluster.dialer.dial)...); err != nil {
 		return nil, fmt.Errorf("kafka client: %w", err)
 	}

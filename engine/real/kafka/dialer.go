@@ -14,13 +14,18 @@ type dialFunc func(ctx context.Context, network, address string) (net.Conn, erro
 type dialer struct {
 	timeout time.Duration
 	tls     *tls.Config
+	through map[string]string
 }
 
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
+	dialled := address
+	if to, ok := d.through[address]; ok {
+		dialled = to
+	}
 	if d.tls == nil {
-		return (&net.Dialer{}).DialContext(ctx, network, address)
+		return (&net.Dialer{}).DialContext(ctx, network, dialled)
 	}
 	config := d.tls.Clone()
 	if config.ServerName == "" {
@@ -30,5 +35,5 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 		}
 		config.ServerName = host
 	}
-	return (&tls.Dialer{Config: config}).DialContext(ctx, network, address)
+	return (&tls.Dialer{Config: config}).DialContext(ctx, network, dialled)
 }

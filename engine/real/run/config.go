@@ -13,6 +13,8 @@ import (
 	"github.com/onefold/onefold/engine/checkpoint"
 	"github.com/onefold/onefold/engine/graph"
 	"github.com/onefold/onefold/engine/jobmanager"
+	"github.com/onefold/onefold/engine/sink"
+	"github.com/onefold/onefold/engine/task"
 )
 
 // Config says what to run and how. Zero values are the defaults named.
@@ -22,6 +24,8 @@ type Config struct {
 	Brokers []string
 	TLS     *tls.Config
 	SASL    sasl.Mechanism
+	// Through are addresses to dial in place of the brokers' own: tunnels, and the proxies of tests.
+	Through map[string]string
 	// State is the directory of the job's log and checkpoints. Invariant: not empty.
 	State string
 
@@ -44,10 +48,21 @@ type Config struct {
 	WaitTopics time.Duration
 	// Hold parks the job at a hook, as "k7" or "k7@3" (from checkpoint 3 on); for tests.
 	Hold string
+	// Ask are hooks at which the job asks whoever started its process, as "k7 checkpoint=3"; for tests.
+	Ask []string
+	// Alter replaces decisions of the engine; for tests that must show that damage would be seen.
+	Alter Alterations
 
 	Log *slog.Logger // default: slog.Default
 	// OnEvent is told what happens to the job, on a loop of the JobManager.
 	OnEvent func(jobmanager.Event)
+}
+
+// Alterations change what the parts of a job are configured with. The zero value changes nothing.
+type Alterations struct {
+	JobManager func(*jobmanager.Config)
+	Committer  func(*sink.CommitterConfig)
+	Task       func(*task.Options)
 }
 
 func (c Config) withDefaults() (Config, error) {

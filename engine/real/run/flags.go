@@ -29,6 +29,7 @@ type Flags struct {
 	tolerated  int
 	tls        bool
 	ca, method string
+	through    []string // FROM=TO
 }
 
 // Add puts the flags into a set.
@@ -62,7 +63,11 @@ func (x *Flags) Add(f *pflag.FlagSet) {
 	f.StringVar(&x.method, "sasl", "", "plain, scram-sha-256 or scram-sha-512; user and password come from ONEFOLD_SASL_USER and ONEFOLD_SASL_PASSWORD")
 
 	f.StringVar(&c.Hold, "hold", "", "`HOOK[@CHECKPOINT]` to park at until SIGUSR1")
-	_ = f.MarkHidden("hold")
+	f.StringArrayVar(&c.Ask, "ask", nil, "`HOOK [CONDITION...]` at which to ask the parent process (repeat)")
+	f.StringArrayVar(&x.through, "through", nil, "`HOST:PORT=HOST:PORT`: a broker's address, and the one to dial instead (repeat)")
+	for _, name := range []string{"hold", "ask", "through"} {
+		_ = f.MarkHidden(name)
+	}
 }
 
 // Options are what the job is built with.
@@ -131,6 +136,16 @@ func (x *Flags) Config() (Config, error) {
 	}
 	if c.Checkpoint.Tolerated = x.tolerated; x.tolerated == 0 {
 		c.Checkpoint.Tolerated = -1 // zero would be the default
+	}
+	for _, t := range x.through {
+		from, to, ok := strings.Cut(t, "=")
+		if !ok || from == "" || to == "" {
+			return c, fmt.Errorf("--through %q: not of the form HOST:PORT=HOST:PORT", t)
+		}
+		if c.Through == nil {
+			c.Through = map[string]string{}
+		}
+		c.Through[from] = to
 	}
 	var err error
 	if x.tls || x.ca != "" {

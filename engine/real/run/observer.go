@@ -18,6 +18,7 @@ type observer struct {
 	log    *slog.Logger
 	name   env.Addr
 	hold   *hold
+	ask    *asker
 	probes *probes
 }
 
@@ -46,6 +47,7 @@ func (o observer) Hook(e hook.Event) {
 			"subtask", e.Subtask.String())
 	}
 	o.hold.pass(e)
+	o.ask.pass(e)
 }
 
 // Reached counts.

@@ -21,6 +21,7 @@ import (
 	realkafka "github.com/onefold/onefold/engine/real/kafka"
 	"github.com/onefold/onefold/engine/real/process"
 	"github.com/onefold/onefold/engine/sink"
+	"github.com/onefold/onefold/engine/task"
 	"github.com/onefold/onefold/engine/taskmanager"
 )
 
@@ -82,12 +83,16 @@ func Start(c Config) (*Running, error) {
 	if err != nil {
 		return nil, err
 	}
+	asks, err := parseAsks(c.Ask, os.Stdin, os.Stderr)
+	if err != nil {
+		return nil, err
+	}
 	store, err := fsblob.Open(JobDirectory(c.State))
 	if err != nil {
 		return nil, err
 	}
 	r := &Running{cfg: c, log: c.Log, probes: newProbes(), over: make(chan struct{}), Brokers: c.Brokers}
-	if err := r.start(plan, sinks, store, held); err != nil {
+	if err := r.start(plan, sinks, store, held, asks); err != nil {
 		r.close()
 		return nil, err
 	}
@@ -95,7 +100,7 @@ func Start(c Config) (*Running, error) {
 	return r, nil
 }
 
-func (r *Running) start(plan *graph.Plan, sinks []sink.Spec, store *fsblob.Directory, held *hold) error {
+func (r *Running) start(plan *graph.Plan, sinks []sink.Spec, store *fsblob.Directory, held *hold, asks *asker) error {
 	c := r.cfg
 	if len(r.Brokers) == 0 {
 		b, err := embedded.Start(KafkaDirectory(c.State), "")
@@ -104,7 +109,7 @@ func (r *Running) start(plan *graph.Plan, sinks []sink.Spec, store *fsblob.Direc
 		}
 		r.embedded, r.Brokers = b, []string{b.Address}
 	}
-	kafkaCluster, err := realkafka.New(realkafka.Config{Bootstrap: r.Brokers, ClientID: "onefold-" + c.Job.Name, TLS: c.TLS, SASL: c.SASL})
+	kafkaCluster, err := realkafka.New(realkafka.Config{Bootstrap: r.Brokers, ClientID: "onefold-" + c.Job.Name, TLS: c.TLS, SASL: c.SASL, Through: c.Through})
 	if err != nil {
 		return err
 	}
@@ -112,7 +117,7 @@ func (r *Running) start(plan *graph.Plan, sinks []sink.Spec, store *fsblob.Direc
 	start := func(name env.Addr) *process.Process {
 		p := machine.Start(process.Config{
 			Name:     name,
-			Observer: observer{r.log, name, held, r.probes},
+			Observer: observer{r.log, name, held, asks, r.probes},
 			Blob:     store.Store,
 			Broker:   func(l env.Loop, class broker.Class) broker.Requests { return kafkaCluster.Requests(l, class) },
 		})
@@ -132,11 +137,15 @@ func (r *Running) start(plan *graph.Plan, sinks []sink.Spec, store *fsblob.Direc
 	checks.Close()
 
 	manager := jobManagerAddr()
+	var tasks task.Options
+	if c.Alter.Task != nil {
+		c.Alter.Task(&tasks)
+	}
 	for i := range c.TaskManagers {
 		p := start(env.Addr(fmt.Sprintf("taskmanager-%d", i+1)))
 		taskmanager.New(p.Process, taskmanager.Config{
 			Job: c.Job, Parallelism: graph.Parallelism{Default: c.Parallelism}, JobManagers: []env.Addr{manager},
-			Slots: c.slots(plan), HeartbeatInterval: c.HeartbeatTimeout / 5, HeartbeatTimeout: c.HeartbeatTimeout, CancelTimeout: c.CancelTimeout, Fatal: r.fatal,
+			Slots: c.slots(plan), HeartbeatInterval: c.HeartbeatTimeout / 5, HeartbeatTimeout: c.HeartbeatTimeout, CancelTimeout: c.CancelTimeout, Fatal: r.fatal, Task: tasks,
 		})
 	}
 	p := start(manager)
@@ -148,13 +157,20 @@ func (r *Running) start(plan *graph.Plan, sinks []sink.Spec, store *fsblob.Direc
 	if len(sinks) > 0 {
 		cfg.Checkpoint.Force = sink.ForceAfter(sinks)
 		cfg.NewCommitter = func(x jobmanager.CommitterContext) operator.Committer {
-			return sink.NewCommitter(sink.CommitterConfig{
+			k := sink.CommitterConfig{
 				Process: x.Process, Loop: x.Loop, Job: x.Job, Generation: x.Generation, Sinks: sink.SpecsOf(x.Plan), AcceptLoss: x.AcceptLoss,
-			})
+			}
+			if c.Alter.Committer != nil {
+				c.Alter.Committer(&k)
+			}
+			return sink.NewCommitter(k)
 		}
 	}
 	if c.MirrorGroup != "" {
 		cfg.Mirror = newMirror(p.Process, c.MirrorGroup).confirmed
+	}
+	if c.Alter.JobManager != nil {
+		c.Alter.JobManager(&cfg)
 	}
 	r.manager = jobmanager.New(p.Process, cfg)
 	return nil
