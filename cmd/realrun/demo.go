@@ -22,7 +22,7 @@ func (d demo) run(ctx context.Context, c *console, job jobs.Spec, x run.Flags, l
 	if x.State == "" {
 		return errors.New("name a directory for the demo's data: --state DIR")
 	}
-	if _, err := config(job, x, log); err != nil {
+	if _, err := config(job, x, "", log); err != nil {
 		return err
 	}
 	if log, err := readJobLog(x.State); err == nil && log.state().Ended {
@@ -44,7 +44,7 @@ func (d demo) run(ctx context.Context, c *console, job jobs.Spec, x run.Flags, l
 		return err
 	}
 	c.say("2. the job, until it has read them all (an audit warns where the cluster has one broker only)")
-	cfg, err := config(job, x, log)
+	cfg, err := config(job, x, "", log)
 	if err != nil {
 		return err
 	}

@@ -157,6 +157,16 @@ func TestUsage(t *testing.T) {
 		{"verify payments", "name a directory"},
 		{"broker", `"data" not set`},
 		{"fly", "unknown command"},
+		{"chaos", `"plan" not set`},
+		{"chaos --plan no-such", "the kept plans are broker-paused"},
+		{"chaos --plan leader-killed", "line 8, \"at 6s crash leader for 5s\": kfake forgets"},
+		{"chaos --plan killed-at-commit --brokers 3", "--kafka-jars DIR"},
+		{"chaos --plan killed-at-commit --records -1", "whole numbers"},
+		{"chaos --plan killed-at-commit --kafka-jars x --kfake", "none of the others can be"},
+		{"chaos --plan killed-at-commit --kafka-jars /no-such", "no jars of Kafka in /no-such"},
+		{"chaos --plan ../../scenarios/testdata/commit-reply-lost.plan", "instead: partition-one-way brokers process1 for 5s"},
+		{"run payments --state x --ask k7", "ONEFOLD_TEST=1"},
+		{"run payments --state x --through a", "HOST:PORT=HOST:PORT"},
 	}
 	for _, x := range cases {
 		t.Run(x.args, func(t *testing.T) {

@@ -99,11 +99,12 @@ func newRoot(c *console) *cobra.Command {
   realrun run payments --demo --state /tmp/demo          everything at once on the embedded Kafka
   realrun generate payments --records 100000 --brokers 127.0.0.1:9092
   realrun run payments --brokers 127.0.0.1:9092 --state /tmp/payments --bounded
-  realrun verify payments --brokers 127.0.0.1:9092 --state /tmp/payments`, "\n"),
+  realrun verify payments --brokers 127.0.0.1:9092 --state /tmp/payments
+  realrun chaos --plan killed-at-commit                   a fault plan on processes of this machine, judged`, "\n"),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().BoolVar(&c.json, "json", false, "one JSON document on stdout, progress on stderr")
-	root.AddCommand(newList(c), newRun(c), newGenerate(c), newVerify(c), newBroker(c), newTopic(c), newConform(c))
+	root.AddCommand(newList(c), newRun(c), newGenerate(c), newVerify(c), newBroker(c), newTopic(c), newConform(c), newChaos(c))
 	return root
 }

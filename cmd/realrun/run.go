@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 
@@ -27,7 +28,7 @@ func newRun(c *console) *cobra.Command {
 	var x run.Flags
 	var d demo
 	var debug bool
-	var profile string
+	var profile, engine string
 	cmd := &cobra.Command{
 		Use:   "run JOB",
 		Short: "run a job until it ends or is stopped",
@@ -47,7 +48,7 @@ func newRun(c *console) *cobra.Command {
 			if d.on {
 				return d.run(cmd.Context(), c, job, x, log)
 			}
-			return profiled(profile, func() error { return runJob(c, job, x, log) })
+			return profiled(profile, func() error { return runJob(c, job, x, engine, log) })
 		},
 	}
 	x.Add(cmd.Flags())
@@ -56,11 +57,17 @@ func newRun(c *console) *cobra.Command {
 	cmd.Flags().BoolVar(&debug, "debug", false, "log hooks and probes")
 	cmd.Flags().StringVar(&profile, "cpuprofile", "", "`FILE` for a CPU profile of the process")
 	_ = cmd.Flags().MarkHidden("cpuprofile")
+	cmd.Flags().StringVar(&engine, "engine", "", "a known-bad engine, to see it convicted")
+	_ = cmd.Flags().MarkHidden("engine")
 	return cmd
 }
 
 // config builds the job and all that starting it needs.
-func config(job jobs.Spec, x run.Flags, log *slog.Logger) (run.Config, error) {
+func config(job jobs.Spec, x run.Flags, engine string, log *slog.Logger) (run.Config, error) {
+	bad, err := engineOf(engine)
+	if err != nil {
+		return run.Config{}, err
+	}
 	if _, err := (&place{topics: x.Topics}).names(job); err != nil {
 		return run.Config{}, err
 	}
@@ -69,19 +76,45 @@ func config(job jobs.Spec, x run.Flags, log *slog.Logger) (run.Config, error) {
 		return run.Config{}, err
 	}
 	c, err := x.Config()
-	c.Job, c.Log = build(job, o), log
+	c.Job, c.Log = build(job, o, bad), log
+	c.Alter = bad.parts
 	return c, err
 }
 
-func build(job jobs.Spec, o run.Options) *graph.Job {
-	return job.Build(option.Options{
-		Topics: o.Topics, Guarantee: o.Guarantee, Bounded: o.Bounded,
-		TransactionTimeout: o.TransactionTimeout, ToleratedFailures: o.ToleratedFailures,
-	})
+// altered is an engine whose decisions are replaced.
+type altered struct {
+	job   func(*option.Options)
+	parts run.Alterations
 }
 
-func runJob(c *console, job jobs.Spec, x run.Flags, log *slog.Logger) error {
-	cfg, err := config(job, x, log)
+// knownBad finds an engine that is known to lose or double records. This program has none; the tests' has.
+var knownBad func(name string) (altered, bool)
+
+func engineOf(name string) (altered, error) {
+	if name == "" {
+		return altered{}, nil
+	}
+	if knownBad != nil {
+		if e, ok := knownBad(name); ok {
+			return e, nil
+		}
+	}
+	return altered{}, fmt.Errorf("--engine %s: this program has the sound engine only; `go test ./cmd/realrun -run TestChaos` has known-bad ones", name)
+}
+
+func build(job jobs.Spec, o run.Options, e altered) *graph.Job {
+	x := option.Options{
+		Topics: o.Topics, Guarantee: o.Guarantee, Bounded: o.Bounded,
+		TransactionTimeout: o.TransactionTimeout, ToleratedFailures: o.ToleratedFailures,
+	}
+	if e.job != nil {
+		e.job(&x)
+	}
+	return job.Build(x)
+}
+
+func runJob(c *console, job jobs.Spec, x run.Flags, engine string, log *slog.Logger) error {
+	cfg, err := config(job, x, engine, log)
 	if err != nil {
 		return err
 	}

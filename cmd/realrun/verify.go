@@ -22,6 +22,7 @@ type verification struct {
 	follow    bool
 	every     time.Duration
 	guarantee string
+	told      *checker.Run // what is known of the run from outside of its topics; nil: nothing
 }
 
 // verified is the result of a verification.
@@ -179,6 +180,9 @@ func (v *verification) judge(ctx context.Context, col *collector, job jobs.Spec)
 		return nil, err
 	}
 	col.h.Claims = log.claims(col.h)
+	if v.told != nil {
+		col.h.Run = *v.told
+	}
 	opts := checker.Options{Complete: result.Complete, Running: result.Running, NoEpochs: len(log.entries) == 0}
 	switch v.guarantee {
 	case "", "exactly-once":

@@ -35,6 +35,9 @@ var kinds = [faults.KindCount]struct {
 	faults.MoveLeaderFault:      {why: "it would need the rights of an operator", instead: "crash leader for 5s"},
 	faults.NoLeaderFault:        {why: "it would need the rights of an operator", instead: "crash leader for 5s with --brokers 1"},
 	faults.StallReplicaFault:    {why: "the links between brokers are their own", instead: "pause broker1 for 5s"},
+	faults.TxnLogFault:          {why: "it happens inside of a broker", instead: "crash coordinator for 5s"},
+	faults.UpgradeFault:         {why: "one folder of jars is one release", instead: "--kafka-jars DIR of another release"},
+	faults.FinalizeFault:        {why: "one folder of jars is one release", instead: "--kafka-jars DIR of another release"},
 	faults.SlowOperatorFault:    {why: "nothing outside of a process slows one operator", instead: "pause process1 for 2s"},
 }
 

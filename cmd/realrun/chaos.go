@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/faults"
+	"github.com/onefold/onefold/scenarios/outside"
+)
+
+// chaos is the command: a plan on processes of this machine.
+type chaos struct {
+	plan    string
+	jars    string
+	kfake   bool
+	port    int
+	brokers int
+	records int
+	dir     string
+	keep    bool
+}
+
+// endured is the result of one plan.
+type endured struct {
+	Plan     string    `json:"plan"`
+	Job      string    `json:"job"`
+	Engine   string    `json:"engine"`
+	Brokers  string    `json:"brokers"`
+	Verdict  string    `json:"verdict"`
+	Expected []string  `json:"expected"`
+	Pass     bool      `json:"pass"`
+	Missed   []string  `json:"missed,omitempty"` // faults whose moment never came, or that hit nothing
+	Faults   []string  `json:"faults"`
+	Timeline []string  `json:"timeline"`
+	Verified *verified `json:"verified"`
+	Seconds  float64   `json:"seconds"`
+	Logs     string    `json:"logs,omitempty"`
+}
+
+func newChaos(c *console) *cobra.Command {
+	x := &chaos{}
+	cmd := &cobra.Command{
+		Use:   "chaos --plan FILE",
+		Short: "carry a fault plan out on brokers and processes of this machine, and judge what came of it",
+		Long: "chaos starts brokers and `realrun run` processes, writes input, strikes what the plan says when it says so, and lets the\n" +
+			"checker judge the topics. The same file, byte for byte, runs in the simulator: `simrun repro FILE`. Both must come to the\n" +
+			"same verdict.\n\n" +
+			"What can be done from outside: " + strings.Join(doable(), "; ") + ".\n" +
+			"Targets: process1 (jm1 with its share of the TaskManagers), processes, self (the one that passed the hook), broker0,\n" +
+			"brokers, leader, coordinator. Times are wall time. A plan that asks for more is refused, with what to write instead.\n\n" +
+			"Without --kafka-jars the broker is kfake, in a process of its own; it is never killed. The kept plans can be named without\n" +
+			"their path: " + strings.Join(keptNames(), ", ") + ".",
+		Example: "  realrun chaos --plan killed-at-commit\n" +
+			"  realrun chaos --plan scenarios/outside/testdata/zombie.plan\n" +
+			"  KAFKA_VERSION=4.4.0 .ci/kafka fetch\n" +
+			"  realrun chaos --plan leader-killed --kafka-jars ~/.cache/onefold-ci/kafka-4.4.0/jars\n" +
+			"  realrun chaos --plan my.plan --records 100000 --keep",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			result, err := x.run(cmd.Context(), c)
+			if err != nil {
+				return err
+			}
+			if err := c.document(result); err != nil {
+				return err
+			}
+			return result.ending()
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&x.plan, "plan", "", "`FILE` with the plan, or the name of a kept one")
+	f.StringVar(&x.jars, "kafka-jars", "", "`DIR` with the jars of an Apache Kafka: real brokers")
+	f.BoolVar(&x.kfake, "kfake", false, "kfake as the broker, as without --kafka-jars")
+	f.IntVar(&x.port, "port", 19592, "first port of the real brokers")
+	f.IntVar(&x.brokers, "brokers", 0, "how many real brokers; 0: as the plan's world has")
+	f.IntVar(&x.records, "records", 0, "records of input; 0: as the plan's world has")
+	f.StringVar(&x.dir, "dir", "", "`DIR` for state and logs; default: a new one, removed when all is as expected")
+	f.BoolVar(&x.keep, "keep", false, "keep state and logs in any case")
+	_ = cmd.MarkFlagRequired("plan")
+	cmd.MarkFlagsMutuallyExclusive("kafka-jars", "kfake")
+	return cmd
+}
+
+func doable() []string {
+	var all []string
+	for k := range faults.KindCount {
+		if how := outside.How(k); how != "" {
+			all = append(all, fmt.Sprintf("%s (%s)", k, how))
+		}
+	}
+	return all
+}
+
+func keptNames() []string {
+	var all []string
+	for _, p := range outside.Plans() {
+		all = append(all, p.Name)
+	}
+	return all
+}
+
+// text is the plan's file.
+func (x *chaos) text() (string, error) {
+	b, err := os.ReadFile(x.plan)
+	if err == nil {
+		return string(b), nil
+	}
+	for _, p := range outside.Plans() {
+		if p.Name == x.plan {
+			return p.Text, nil
+		}
+	}
+	return "", fmt.Errorf("%w; the kept plans are %s", err, strings.Join(keptNames(), ", "))
+}
+
+// prepare reads the plan and refuses what cannot be done.
+func (x *chaos) prepare() (*ordeal, error) {
+	text, err := x.text()
+	if err != nil {
+		return nil, err
+	}
+	b := outside.Kafka
+	if x.jars == "" {
+		b = outside.Kfake
+	}
+	plan, setup, err := outside.Read(text, b)
+	var at *faults.SyntaxError
+	switch {
+	case errors.As(err, &at):
+		return nil, fmt.Errorf("%s:%d:%d: %s", x.plan, at.Line, at.Column, at.Reason)
+	case err != nil:
+		return nil, fmt.Errorf("%s cannot be done from outside: %w\n  in the simulator it can: simrun repro %s", x.plan, err, x.plan)
+	}
+	switch {
+	case x.records < 0, x.brokers < 0:
+		return nil, errors.New("--records and --brokers: want whole numbers from 1 on; 0 is what the plan says")
+	case x.brokers > 0 && b == outside.Kfake:
+		return nil, errors.New("--brokers is for real brokers: --kafka-jars DIR; kfake is one")
+	}
+	if x.records > 0 {
+		setup.Records = x.records
+	}
+	if x.brokers > 0 {
+		setup.Brokers = x.brokers
+	}
+	job, err := find(setup.Job)
+	if err != nil {
+		return nil, err
+	}
+	o := &ordeal{plan: plan, setup: setup, job: job, names: map[string]string{}}
+	mark := strconv.FormatInt(time.Now().UnixNano(), 36)
+	for _, t := range slices.Concat(job.Inputs, job.Outputs) {
+		o.names[t] = t + "-" + mark
+	}
+	return o, nil
+}
+
+func (x *chaos) run(ctx context.Context, c *console) (*endured, error) {
+	o, err := x.prepare()
+	if err != nil {
+		return nil, err
+	}
+	if o.dir = x.dir; o.dir == "" {
+		if o.dir, err = os.MkdirTemp("", "onefold-chaos-"); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.MkdirAll(o.dir, 0o777); err != nil {
+		return nil, err
+	}
+	if x.jars == "" {
+		o.brokers, err = startKfake(o.dir)
+	} else {
+		c.say("starting %s", plural(o.setup.Brokers, "broker"))
+		o.brokers, err = startKafka(ctx, x.jars, o.setup.Brokers, x.port, filepath.Join(o.dir, "kafka"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer o.brokers.close()
+	result, err := x.endure(ctx, c, o)
+	if err != nil {
+		return nil, fmt.Errorf("%w\n  logs: %s", err, o.dir)
+	}
+	switch {
+	case result.Pass && x.dir == "" && !x.keep:
+		o.brokers.close()
+		err = os.RemoveAll(o.dir)
+	default:
+		result.Logs = o.dir
+	}
+	x.print(c, result)
+	return result, err
+}
+
+// endure carries a plan out on brokers that run, and has it judged.
+func (x *chaos) endure(ctx context.Context, c *console, o *ordeal) (*endured, error) {
+	began := time.Now()
+	o.tell = c.say
+	c.say("%s: job %s, engine %s, %s, %s, %d records", x.plan, o.job.Name, o.plan.Engine, plural(o.setup.Processes, "process"), o.brokers, o.setup.Records)
+	out, err := o.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := &verification{place: place{brokers: strings.Join(o.brokers.addresses(), ","), state: o.state()}, guarantee: o.setup.Guarantee, told: &out.run}
+	for _, t := range slices.Concat(o.job.Inputs, o.job.Outputs) {
+		v.place.topics = append(v.place.topics, t+"="+o.names[t])
+	}
+	judged, err := v.run(ctx, c, o.job, o.brokers.addresses())
+	if err != nil {
+		return nil, err
+	}
+	r := &endured{
+		Plan: x.plan, Job: o.job.Name, Engine: o.plan.Engine, Brokers: o.brokers.String(), Verdict: judged.Verdict, Expected: o.plan.Expect,
+		Timeline: out.timeline, Verified: judged, Seconds: time.Since(began).Seconds(),
+	}
+	if len(r.Expected) == 0 {
+		r.Expected = []string{checker.Clean.String()}
+	}
+	for i, f := range o.plan.Faults {
+		what := f.String() + ": " + became(out.faults[i])
+		r.Faults = append(r.Faults, what)
+		if !out.faults[i].Struck {
+			r.Missed = append(r.Missed, what)
+		}
+	}
+	r.Pass = len(r.Missed) == 0 && slices.ContainsFunc(r.Expected, func(e string) bool { return strings.EqualFold(e, r.Verdict) })
+	return r, nil
+}
+
+// became says what became of a fault, in the simulator's words.
+func became(o faults.Outcome) string {
+	switch {
+	case !o.Fired:
+		return "never reached: its moment never came"
+	case !o.Struck:
+		return fmt.Sprintf("at %.3f s, hit nothing", o.At.Seconds())
+	}
+	return fmt.Sprintf("at %.3f s after %v, struck", o.At.Seconds(), o.Hook)
+}
+
+func (x *chaos) print(c *console, r *endured) {
+	for _, f := range r.Faults {
+		c.print("fault     %s", f)
+	}
+	r.Verified.print(c)
+	for _, m := range r.Missed {
+		c.print("not a pass: a fault that did not strike proves nothing: %s", m)
+	}
+	c.print("%s, expected %s, in %.1f s", r.Verdict, strings.Join(r.Expected, " or "), r.Seconds)
+	if r.Logs != "" {
+		c.print("state and logs: %s", r.Logs)
+	}
+	if !r.Pass {
+		c.print("\nthe same plan in the simulator, step by step:  simrun repro %s --trace\nagain:  %s chaos --plan %s%s --keep", x.file(), me(), x.plan, x.flags())
+	}
+}
+
+// file is where the simulator finds the plan.
+func (x *chaos) file() string {
+	if slices.Contains(keptNames(), x.plan) {
+		return "scenarios/outside/testdata/" + x.plan + ".plan"
+	}
+	return x.plan
+}
+
+func (x *chaos) flags() string {
+	s := ""
+	if x.jars != "" {
+		s += " --kafka-jars " + x.jars
+	}
+	if x.brokers > 0 {
+		s += " --brokers " + strconv.Itoa(x.brokers)
+	}
+	if x.records > 0 {
+		s += " --records " + strconv.Itoa(x.records)
+	}
+	return s
+}
+
+// ending is exit code 1 unless the plan struck and the verdict is the expected one.
+func (r *endured) ending() error {
+	if r.Pass {
+		return nil
+	}
+	return exit{code: exitAgainst}
+}

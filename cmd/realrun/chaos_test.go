@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onefold/onefold/engine/real/localkafka"
+	"github.com/onefold/onefold/faults"
+	"github.com/onefold/onefold/scenarios"
+	"github.com/onefold/onefold/scenarios/outside"
+)
+
+// quick are the plans that run wherever processes may be killed; the others take a transaction timeout or show less on kfake.
+var quick = map[string]bool{"killed-at-commit": true, "killed-twice-in-restore": true, "replies-lost": true, "known-bad-at-least-once": true}
+
+// The same plan in both worlds: if the verdicts differ, one of the worlds is not what the other is taken for.
+//
+// Without anything set some plans run on kfake. ONEFOLD_KILLS=N runs all that kfake can; ONEFOLD_LOCAL_KAFKA=1 runs all on three
+// brokers of a real Kafka (KAFKA_VERSION, 4.4.0).
+func TestChaos(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills processes; make test runs it")
+	}
+	var shared brokers
+	if os.Getenv("ONEFOLD_LOCAL_KAFKA") != "" {
+		shared = realBrokers(t)
+	}
+	for _, p := range outside.Plans() {
+		_, _, refused := outside.Read(p.Text, outside.Kfake)
+		switch {
+		case shared == nil && refused != nil: // needs brokers that can be killed
+			continue
+		case shared == nil && !quick[p.Name] && os.Getenv("ONEFOLD_KILLS") == "":
+			continue
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			if shared == nil {
+				t.Parallel()
+			}
+			want := simulated(t, p.Text)
+			got := endured1(t, &chaos{plan: p.Name, jars: jarsOf(shared)}, shared)
+			if got.Verdict != want || !got.Pass {
+				t.Errorf("%s; in the simulator %s, expected %v; missed %v\n%s\n%+v", got.Verdict, want, got.Expected, got.Missed, strings.Join(got.Timeline, "\n"), got.Verified.Report.Findings)
+				keep(t, got)
+			}
+			t.Logf("%s in both worlds; %s\n%s", got.Verdict, got.Brokers, strings.Join(got.Faults, "\n"))
+		})
+	}
+}
+
+// simulated is the verdict of the simulator.
+func simulated(t *testing.T, text string) string {
+	t.Helper()
+	p, err := faults.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := scenarios.Run(p, scenarios.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Report.Verdict.String()
+}
+
+func realBrokers(t *testing.T) brokers {
+	t.Helper()
+	version := os.Getenv("KAFKA_VERSION")
+	if version == "" {
+		version = "4.4.0"
+	}
+	jars, err := localkafka.Jars(version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := startKafka(t.Context(), jars, 3, 20560, filepath.Join(t.TempDir(), "kafka"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(k.close)
+	return k
+}
+
+func jarsOf(b brokers) string {
+	if k, ok := b.(*kafkaBrokers); ok {
+		return k.jars
+	}
+	return ""
+}
+
+// endured1 carries a plan out on brokers that run, or on a kfake of its own.
+func endured1(t *testing.T, x *chaos, on brokers) *endured {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	o, err := x.prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.dir = t.TempDir()
+	if o.brokers = on; on == nil {
+		b, err := startKfake(o.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.close()
+		o.brokers = b
+	}
+	r, err := x.endure(ctx, &console{out: testWriter{t}, err: testWriter{t}}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Logs = o.dir
+	return r
+}
+
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(b []byte) (int, error) {
+	w.t.Log(strings.TrimRight(string(b), "\n"))
+	return len(b), nil
+}
+
+// keep copies the logs of the processes to where whoever looks into a failure wants them.
+func keep(t *testing.T, r *endured) {
+	t.Helper()
+	to := os.Getenv("ONEFOLD_TEST_LOGS")
+	if to == "" {
+		return
+	}
+	if err := os.CopyFS(filepath.Join(to, filepath.Base(r.Plan)), os.DirFS(r.Logs)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A plan that never came to strike must not pass for one that was survived.
+func TestChaosThatNeverStrikesIsNoPass(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes; make test runs it")
+	}
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "late.plan")
+	text := "onefold plan 1\nscenario payments\nworld taskmanagers=1 jobmanagers=1 parallelism=1 partitions=1 records=100 burn=2s interval=500ms checkpoint-timeout=2s transaction-timeout=50s\non k9 checkpoint=900 crash process1 for 1s\n"
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := endured1(t, &chaos{plan: file}, nil)
+	if r.Verdict != "CLEAN" || r.Pass || len(r.Missed) != 1 || !strings.Contains(r.Missed[0], "never reached") {
+		t.Errorf("%+v", r)
+	}
+	if r.ending() == nil {
+		t.Error("exit code 0")
+	}
+}
+
+// A cut that lets bytes through, or one that goes on after its end, makes a plan say what did not happen.
+func TestProxyCutsAndJoins(t *testing.T) {
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer echo.Close()
+	arrived := make(chan string, 10)
+	go func() {
+		for {
+			c, err := echo.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				b := make([]byte, 100)
+				for {
+					n, err := c.Read(b)
+					if err != nil {
+						return
+					}
+					arrived <- string(b[:n])
+					if _, err := c.Write(b[:n]); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	p, err := newProxy(echo.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", p.address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	ask := func(c net.Conn, text string, patience time.Duration) error {
+		if _, err := fmt.Fprint(c, text); err != nil {
+			return err
+		}
+		if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			return err
+		}
+		_, err := c.Read(make([]byte, 100))
+		return err
+	}
+	hits := make(chan bool, 100)
+	hit := func() { hits <- true }
+
+	whole := dial()
+	if err := ask(whole, "a", time.Second); err != nil || <-arrived != "a" {
+		t.Fatal(err)
+	}
+	p.set(toProcess, way{cut: true, hit: hit})
+	if err := ask(whole, "b", time.Second); err == nil {
+		t.Error("a connection outlives a cut")
+	}
+	deaf := dial()
+	if err := ask(deaf, "c", 100*time.Millisecond); err == nil {
+		t.Error("an answer passes a cut")
+	}
+	if got := <-arrived; got != "c" {
+		t.Errorf("%q arrived: only answers were to be lost", got)
+	}
+	p.set(toBroker, way{cut: true, hit: hit})
+	if err := ask(dial(), "d", 100*time.Millisecond); err == nil {
+		t.Error("an answer passes two cuts")
+	}
+	p.set(toBroker, way{})
+	p.set(toProcess, way{})
+	if err := ask(deaf, "e", time.Second); err == nil {
+		t.Error("a connection with a gap goes on")
+	}
+	joined := dial()
+	if err := ask(joined, "f", time.Second); err != nil {
+		t.Error(err)
+	}
+	if got := <-arrived; got != "f" {
+		t.Errorf("%q arrived through a cut", got)
+	}
+	if len(hits) < 3 {
+		t.Errorf("%d strikes were told, want one for each connection broken and each loss", len(hits))
+	}
+	p.set(toBroker, way{delay: 80 * time.Millisecond})
+	if began := time.Now(); ask(joined, "g", time.Second) != nil || time.Since(began) < 80*time.Millisecond {
+		t.Error("a slow link is not slow")
+	}
+}
