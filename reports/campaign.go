@@ -16,7 +16,8 @@ import (
 type Campaign struct {
 	Scenario       string         `json:"scenario"`
 	Engine         string         `json:"engine"`
-	From           uint64         `json:"from"` // first seed
+	Profile        string         `json:"profile,omitempty"` // the release of the brokers, if it was asked for
+	From           uint64         `json:"from"`              // first seed
 	Seeds          int            `json:"seeds"`
 	Verdicts       map[string]int `json:"verdicts"` // seeds by their most severe verdict
 	Seconds        float64        `json:"seconds"`
@@ -47,6 +48,7 @@ type Campaign struct {
 // Part sums up one scenario of a campaign over several.
 type Part struct {
 	Scenario  string         `json:"scenario"`
+	Profile   string         `json:"profile,omitempty"`
 	Seeds     int            `json:"seeds"`
 	Verdicts  map[string]int `json:"verdicts"`
 	Seconds   float64        `json:"seconds"`
@@ -131,8 +133,8 @@ func (c *Campaign) Finish(elapsed, virtual time.Duration) {
 		c.SeedsPerSecond = float64(c.Seeds) / c.Seconds
 	}
 	c.CleanBound = 0
-	if len(c.Failures) == 0 && c.Seeds > 0 {
-		c.CleanBound = min(1, 3/float64(c.Seeds))
+	if n := c.judged(); len(c.Failures) == 0 && n > 0 {
+		c.CleanBound = min(1, 3/float64(n))
 	}
 	if c.Failures == nil {
 		c.Failures = []Failure{}
@@ -144,6 +146,9 @@ func (c *Campaign) Finish(elapsed, virtual time.Duration) {
 
 // Failed reports whether the campaign is against the engine, or proves nothing.
 func (c *Campaign) Failed() bool { return len(c.Failures) > 0 || len(c.Vacuous) > 0 }
+
+// judged is how many seeds ran: those whose brokers were refused say nothing about the engine's work.
+func (c *Campaign) judged() int { return c.Seeds - c.Verdicts[checker.Refused.String()] }
 
 // WriteJSON writes the document.
 func (c *Campaign) WriteJSON(w io.Writer) error { return writeJSON(w, c) }

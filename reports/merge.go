@@ -45,10 +45,10 @@ func Merge(all []*Campaign) *Campaign {
 		}
 		m.Failures = append(m.Failures, c.Failures...)
 		for _, v := range c.Vacuous {
-			m.Vacuous = append(m.Vacuous, c.Scenario+": "+v)
+			m.Vacuous = append(m.Vacuous, strings.TrimSpace(c.Scenario+" "+c.Profile)+": "+v)
 		}
-		fmt.Fprintf(hash, "%s %s\n", c.Scenario, c.TraceHash)
-		m.Parts = append(m.Parts, Part{c.Scenario, c.Seeds, c.Verdicts, c.Seconds, c.TraceHash})
+		fmt.Fprintf(hash, "%s%s %s\n", c.Scenario, c.Profile, c.TraceHash)
+		m.Parts = append(m.Parts, Part{c.Scenario, c.Profile, c.Seeds, c.Verdicts, c.Seconds, c.TraceHash})
 	}
 	slices.Sort(names)
 	m.Scenario = strings.Join(slices.Compact(names), " ")

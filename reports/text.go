@@ -15,20 +15,23 @@ import (
 func (c *Campaign) WriteText(w io.Writer) error {
 	var b strings.Builder
 	engine := ""
+	if c.Profile != "" {
+		engine = " on " + c.Profile
+	}
 	if c.Engine != "" && c.Engine != "sound" {
-		engine = ", engine " + c.Engine
+		engine += ", engine " + c.Engine
 	}
 	fmt.Fprintf(&b, "campaign %s%s: seeds %d to %d\n", c.Scenario, engine, c.From, c.From+uint64(max(0, c.Seeds-1)))
 	fmt.Fprintf(&b, "%s seeds in %.1f s: %.1f seeds/s, virtual:real %.0f:1, %s trace entries per seed%s\n", grouped(c.Seeds), c.Seconds, c.SeedsPerSecond,
 		ratio(c.VirtualSeconds, c.Seconds), grouped(int(c.EntriesPerSeed)), map[bool]string{true: ", cancelled"}[c.Cancelled])
 	fmt.Fprintf(&b, "verdicts: %s\n", verdictText(c.Verdicts))
 	for _, p := range c.Parts {
-		fmt.Fprintf(&b, "  %-12s %s seeds: %s\n", p.Scenario, grouped(p.Seeds), verdictText(p.Verdicts))
+		fmt.Fprintf(&b, "  %-12s %-8s %s seeds: %s\n", p.Scenario, p.Profile, grouped(p.Seeds), verdictText(p.Verdicts))
 	}
 	fmt.Fprintf(&b, "compared: %s records, %s epochs, %s transactions, %s log operations\n", grouped(c.Compared.Records), grouped(c.Compared.Epochs),
 		grouped(c.Compared.Transactions), grouped(c.Compared.Operations))
 	if c.CleanBound > 0 {
-		fmt.Fprintf(&b, "%s clean seeds: failures are rarer than %s (3/N, at 95 %%)\n", grouped(c.Seeds), percent(c.CleanBound))
+		fmt.Fprintf(&b, "%s clean seeds: failures are rarer than %s (3/N, at 95 %%)\n", grouped(c.judged()), percent(c.CleanBound))
 	}
 	c.coverageText(&b)
 	c.requestText(&b)

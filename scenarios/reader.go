@@ -201,9 +201,13 @@ func (w *World) truth() {
 	}
 	for _, o := range w.Cluster.OpenTransactions() {
 		if t := h.TopicIndex(o.Topic); t >= 0 {
+			owner := ""
+			if h.Run.Refused != "" && h.Topics[t].Role == checker.Input {
+				owner = "the generator" // which was stopped in the middle, since nobody reads what it writes
+			}
 			h.Transactions = append(h.Transactions, checker.OpenTransaction{
 				Topic: t, Partition: o.Partition, ProducerID: o.ProducerID,
-				ProducerEpoch: o.Epoch, First: o.First,
+				ProducerEpoch: o.Epoch, First: o.First, Owner: owner,
 			})
 		}
 	}

@@ -100,6 +100,9 @@ func PlanOn(s Scenario, seed uint64, engine, profile string) (faults.Plan, error
 	}
 	own := seed ^ sim.NameKey(s.Name) // scenarios do not share their plans
 	p := faults.Swarm(func(kind, a, b, c uint64) uint64 { return sim.Hash(own, env.Kind(kind), a, b, c) }, params)
+	if e.Name == controls.Sound().Name && s.Guarantee == operator.ExactlyOnce && len(s.Expect) == 0 && refused(shape.Profile) {
+		p.Expect = []string{checker.Refused.String()}
+	}
 	if s.Rolling {
 		p.Faults = append(rolling(seed, shape), p.Faults...)
 	}
@@ -111,6 +114,13 @@ func PlanOn(s Scenario, seed uint64, engine, profile string) (faults.Plan, error
 		p.Faults = append(p.Faults, f)
 	}
 	return p, nil
+}
+
+// refused reports whether the engine must not accept brokers of a release: without verification a late record of a dead
+// process can open a transaction that nobody ends.
+func refused(profile string) bool {
+	p, _ := simbroker.ProfileOf(profile)
+	return !p.Verify
 }
 
 // profileOf draws the release of the brokers: mostly the newest, and each of the others that the engine accepts.

@@ -21,7 +21,7 @@ type campaignFlags struct {
 	seeds, workers, judged int
 	from                   uint64
 	limit                  time.Duration
-	out, engine            string
+	out, engine, profile   string
 	fast                   bool
 }
 
@@ -32,7 +32,9 @@ func (a *app) campaign() *cobra.Command {
 		Short: "Thousands of seeds on all cores, and what they found",
 		Example: `  simrun campaign payments --seeds 1000
   simrun campaign --for 4m --seeds 100000       as many as fit into four minutes
-  simrun campaign payments fraud ledger --seeds 10000`,
+  simrun campaign payments fraud ledger --seeds 10000
+  simrun campaign payments --profile k39,k41    the same seeds on brokers of 3.9, then of 4.1
+  simrun campaign payments --profile all        on every release, 3.5 to 4.4, and on lower levels of transaction.version`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := positive("seeds", f.seeds); err != nil {
 				return err
@@ -50,7 +52,11 @@ func (a *app) campaign() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.campaigns(cmd, all, f)
+			releases, err := profiles(f.profile)
+			if err != nil {
+				return err
+			}
+			return a.campaigns(cmd, all, releases, f)
 		},
 	}
 	c.Flags().IntVar(&f.seeds, "seeds", 1000, "how many seeds of each scenario")
@@ -59,32 +65,22 @@ func (a *app) campaign() *cobra.Command {
 	c.Flags().IntVar(&f.workers, "workers", 0, "worlds at a time; 0 is one per core")
 	c.Flags().StringVar(&f.out, "out", "reports/out", "write campaign.json, junit.xml and a folder per failure here")
 	c.Flags().StringVar(&f.engine, "engine", "", "a known-bad engine instead of the sound one")
+	c.Flags().StringVar(&f.profile, "profile", "", "`RELEASES` of the brokers: "+profileHint()+"; \"all\"; default: what each seed says")
 	c.Flags().BoolVar(&f.fast, "fast", false, "without expensive checks")
 	c.Flags().IntVar(&f.judged, "judged", campaign.Judged, "from so many seeds on a probe never reached or an empty cell is VACUOUS")
 	return c
 }
 
-func (a *app) campaigns(cmd *cobra.Command, all []scenarios.Scenario, f campaignFlags) error {
+func (a *app) campaigns(cmd *cobra.Command, all []scenarios.Scenario, releases []string, f campaignFlags) error {
 	var parts []*reports.Campaign
-	options := []string{fmt.Sprintf("--seeds=%d", f.seeds), fmt.Sprintf("--from=%d", f.from), fmt.Sprintf("--fast=%v", f.fast)}
 	for _, s := range all {
-		p := &progress{a: a, scenario: s.Name}
-		sum, err := campaign.Run(cmd.Context(), campaign.Config{
-			Scenario: s, Engine: f.engine, Seeds: f.seeds, From: f.from, For: f.limit / time.Duration(len(all)), Workers: f.workers, Fast: f.fast, Corpus: true,
-			Progress: p.show,
-		})
-		p.end()
-		if err != nil {
-			return err
+		for _, release := range releases {
+			part, err := a.part(cmd, s, release, f, f.limit/time.Duration(len(all)*len(releases)))
+			if err != nil {
+				return err
+			}
+			parts = append(parts, part)
 		}
-		if n := sum.Seeds; f.limit > 0 && n < f.seeds {
-			fmt.Fprintf(a.err, "%s: %d of %d seeds fit into --for %v\n", s.Name, n, f.seeds, f.limit/time.Duration(len(all)))
-		}
-		part, err := a.report(sum, f, options)
-		if err != nil {
-			return err
-		}
-		parts = append(parts, part)
 	}
 	c := parts[0]
 	if len(parts) > 1 {
@@ -110,6 +106,28 @@ func (a *app) campaigns(cmd *cobra.Command, all []scenarios.Scenario, f campaign
 		return errAgainst
 	}
 	return nil
+}
+
+// part is the campaign of one scenario on one release; "" is what the seeds say.
+func (a *app) part(cmd *cobra.Command, s scenarios.Scenario, release string, f campaignFlags, limit time.Duration) (*reports.Campaign, error) {
+	options := []string{fmt.Sprintf("--seeds=%d", f.seeds), fmt.Sprintf("--from=%d", f.from), fmt.Sprintf("--fast=%v", f.fast)}
+	if release != "" {
+		options = append(options, "--profile="+release)
+	}
+	name := strings.TrimSpace(s.Name + " " + release)
+	p := &progress{a: a, scenario: name}
+	sum, err := campaign.Run(cmd.Context(), campaign.Config{
+		Scenario: s, Engine: f.engine, Profile: release, Seeds: f.seeds, From: f.from, For: limit, Workers: f.workers, Fast: f.fast,
+		Corpus: release == "", Progress: p.show,
+	})
+	p.end()
+	if err != nil {
+		return nil, err
+	}
+	if n := sum.Seeds; limit > 0 && n < f.seeds {
+		fmt.Fprintf(a.err, "%s: %d of %d seeds fit into --for %v\n", name, n, f.seeds, limit)
+	}
+	return a.report(sum, f, options)
 }
 
 // writable refuses a folder for results before an hour is spent on what cannot be written.

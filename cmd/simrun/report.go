@@ -23,7 +23,7 @@ const (
 // report turns what a campaign found into its document, and writes the folders of its failures.
 func (a *app) report(s *campaign.Summary, f campaignFlags, options []string) (*reports.Campaign, error) {
 	c := &reports.Campaign{
-		Scenario: s.Scenario, Engine: s.Engine, From: s.From, Seeds: s.Seeds, Verdicts: map[string]int{}, Cancelled: s.Cancelled,
+		Scenario: s.Scenario, Engine: s.Engine, Profile: s.Profile, From: s.From, Seeds: s.Seeds, Verdicts: map[string]int{}, Cancelled: s.Cancelled,
 		EntriesPerSeed: s.Entries / uint64(max(1, s.Seeds)), Compared: s.Compared, Probes: map[string]int{},
 		TraceHash: fmt.Sprintf("%016x", s.Hash), Build: reports.ThisBuild(options...),
 	}
@@ -87,7 +87,7 @@ func (a *app) folder(x campaign.Failure, f campaignFlags, options []string, smal
 
 // vacuous is what a campaign that is large enough to be judged never reached.
 func (a *app) vacuous(c *reports.Campaign, f campaignFlags) []string {
-	if c.Seeds < f.judged || c.Engine != "" && c.Engine != "sound" {
+	if c.Seeds < f.judged || c.Engine != "" && c.Engine != "sound" || f.profile != "" && f.profile != everyProfile {
 		return nil
 	}
 	var why []string

@@ -38,7 +38,7 @@ type verdict struct {
 
 func (a *app) runOne() *cobra.Command {
 	var seed uint64
-	var file, engine string
+	var file, engine, profile string
 	var trace, fast bool
 	c := &cobra.Command{
 		Use:   "run SCENARIO",
@@ -46,6 +46,7 @@ func (a *app) runOne() *cobra.Command {
 		Example: `  simrun run payments --seed 7
   simrun run fraud                              the worked trace of the documentation
   simrun run payments --seed 7 --trace          every entry of the trace
+  simrun run payments --seed 7 --profile k39    on brokers of Kafka 3.9
   simrun run payments --plan my.plan            the faults of a file instead of the seed's`,
 		Args: one("scenario; `simrun list` shows them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,7 +60,14 @@ func (a *app) runOne() *cobra.Command {
 			if _, ok := controls.Find(engine); !ok {
 				return fmt.Errorf("there is no engine %q; `simrun list` shows all", engine)
 			}
-			plan, err := scenarios.PlanOf(s, seed, engine)
+			release, err := profiles(profile)
+			if err == nil && len(release) > 1 {
+				err = fmt.Errorf("--profile %s: one run has one release; `%s campaign %s --profile %s` runs several", profile, me(), s.Name, profile)
+			}
+			if err != nil {
+				return err
+			}
+			plan, err := scenarios.PlanOn(s, seed, engine, profile)
 			if err != nil {
 				return err
 			}
@@ -72,9 +80,15 @@ func (a *app) runOne() *cobra.Command {
 				if cmd.Flags().Changed("seed") {
 					read.Seed = seed
 				}
+				if profile != "" {
+					read.Set("profile", profile)
+				}
 				plan = read
 			}
 			again := fmt.Sprintf("%s run %s --seed %d%s", me(), s.Name, plan.Seed, engineFlag(plan))
+			if profile != "" {
+				again += " --profile " + profile
+			}
 			if file != "" {
 				again += " --plan " + file
 			}
@@ -84,6 +98,7 @@ func (a *app) runOne() *cobra.Command {
 	c.Flags().Uint64Var(&seed, "seed", 1, "seed of the world and of its faults")
 	c.Flags().StringVar(&file, "plan", "", "take the faults from a plan file")
 	c.Flags().StringVar(&engine, "engine", "", "a known-bad engine instead of the sound one")
+	c.Flags().StringVar(&profile, "profile", "", "`RELEASE` of the brokers: "+profileHint()+"; default: what the plan says")
 	c.Flags().BoolVar(&trace, "trace", false, "print the trace")
 	c.Flags().BoolVar(&fast, "fast", false, "without expensive checks")
 	return c

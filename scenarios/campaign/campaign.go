@@ -23,6 +23,7 @@ import (
 type Config struct {
 	Scenario scenarios.Scenario
 	Engine   string // "" is the sound one
+	Profile  string // the release of the brokers; "" is what the seeds say
 	Seeds    int    // how many; 0 with For: as many as fit
 	From     uint64
 	For      time.Duration // stop handing out seeds after so long; 0: all seeds
@@ -57,6 +58,7 @@ type Failure struct {
 type Summary struct {
 	Scenario  string
 	Engine    string
+	Profile   string
 	From      uint64
 	Seeds     int
 	Verdicts  map[checker.Verdict]int
@@ -141,7 +143,7 @@ func (t *tally) plan(i int) (faults.Plan, error) {
 	if i < len(t.kept) {
 		return t.kept[i].Plan, nil
 	}
-	return scenarios.PlanOf(t.c.Scenario, t.c.From+uint64(i-len(t.kept)), t.c.Engine)
+	return scenarios.PlanOn(t.c.Scenario, t.c.From+uint64(i-len(t.kept)), t.c.Engine, t.c.Profile)
 }
 
 func (t *tally) add(i int, r *scenarios.Result, err error) {
@@ -180,7 +182,7 @@ func Has(r checker.Report, verdicts []checker.Verdict) bool {
 // summary folds the runs in the order of their seeds.
 func (t *tally) summary(ctx context.Context) *Summary {
 	s := &Summary{
-		Scenario: t.c.Scenario.Name, Engine: t.c.Engine, From: t.c.From, Verdicts: t.verdicts,
+		Scenario: t.c.Scenario.Name, Engine: t.c.Engine, Profile: t.c.Profile, From: t.c.From, Verdicts: t.verdicts,
 		Elapsed: time.Since(t.begin), Probes: make([]int, probe.Count()), Cancelled: ctx.Err() != nil,
 	}
 	for i := range t.runs {
@@ -226,14 +228,17 @@ func (s *Summary) fold(seed uint64, r *scenarios.Result) {
 	if r.Wrong {
 		s.Failures = append(s.Failures, Failure{
 			Seed: seed, Plan: r.Plan, Report: r.Report, Events: r.Events,
-			Command: command(r.Plan),
+			Command: command(r.Plan, s.Profile),
 		})
 	}
 }
 
 // command repeats a run from its seed.
-func command(p faults.Plan) string {
+func command(p faults.Plan, profile string) string {
 	cmd := "simrun run " + p.Scenario + " --seed " + strconv.FormatUint(p.Seed, 10)
+	if profile != "" {
+		cmd += " --profile " + profile
+	}
 	if p.Engine != "" && p.Engine != "sound" {
 		cmd += " --engine " + p.Engine
 	}
