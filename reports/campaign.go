@@ -121,8 +121,12 @@ func (c *Campaign) Cover(f *faults.Coverage) {
 		}
 		c.Requests[r.Request][r.Kind.String()] = r.Count
 	}
-	for _, cell := range faults.Impossible {
-		c.Impossible[cell.Kind.String()+" "+cell.Hook.String()] = cell.Reason
+	for k := range faults.KindCount {
+		for h := range faults.HookCount {
+			if reason := faults.ImpossibleReason(k, h); reason != "" {
+				c.Impossible[k.String()+" "+h.String()] = reason
+			}
+		}
 	}
 }
 
