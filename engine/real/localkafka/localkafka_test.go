@@ -78,7 +78,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 // A broker that is killed, stopped, held or rolled must keep what it acknowledged, and no process may be left behind.
 func TestBrokersAreUnderControl(t *testing.T) {
 	old, now := jars(t, "4.1.2"), jars(t, "4.4.0")
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()
 	for _, folder := range []string{old, now} {
 		if err := Train(ctx, Config{Jars: folder, Port: 20440}); err != nil {
