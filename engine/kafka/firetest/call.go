@@ -80,7 +80,7 @@ func producer(t *stage.T, pace Pace, protocol int16) ask {
 			}
 			p.Flush(func(err error) {
 				if err != nil {
-					if again := p.Append(tp.Topic, tp.Partition, nil, nil, nil, 1); !errors.Is(again, err) && again != err {
+					if again := p.Append(tp.Topic, tp.Partition, nil, nil, nil, 1); !errors.Is(again, err) {
 						err = fmt.Errorf("it goes on after it has failed: %w, then %w", err, again)
 					}
 					done(kafka.OK, err)

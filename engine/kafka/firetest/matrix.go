@@ -164,7 +164,11 @@ func Check(cells []Cell, lasting bool) (errs []error) {
 			want = e.WantLasting(c.Fault)
 		}
 		if !ok || c.Got != want {
-			errs = append(errs, fmt.Errorf("%s answered %s: %q, not %q (%v)", c.Call, c.Fault, c.Got, want, c.Err))
+			why := "no error"
+			if c.Err != nil {
+				why = c.Err.Error()
+			}
+			errs = append(errs, fmt.Errorf("%s answered %s: %q, not %q: %s", c.Call, c.Fault, c.Got, want, why))
 		}
 	}
 	return errs

@@ -153,7 +153,7 @@ func Jars(version string) (string, error) {
 	}
 	folder := filepath.Join(base, "kafka-"+version, "jars")
 	if err := checkJars(folder); err != nil {
-		return "", fmt.Errorf("Kafka %s: %w; fetch them: KAFKA_VERSION=%s .ci/kafka fetch", version, err, version)
+		return "", fmt.Errorf("release %s: %w; fetch them: KAFKA_VERSION=%s .ci/kafka fetch", version, err, version)
 	}
 	return folder, nil
 }
