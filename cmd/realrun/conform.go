@@ -28,6 +28,7 @@ type conformance struct {
 	sequence   string
 	record     string
 	show       bool
+	moves      bool
 }
 
 func newConform(c *console) *cobra.Command {
@@ -61,6 +62,7 @@ func (f *conformance) flags(flags *pflag.FlagSet) {
 	flags.IntVar(&f.most, "differences", 10, "end after so many")
 	flags.StringVar(&f.sequence, "sequence", "", "a file of sequences to run instead of drawn ones")
 	flags.StringVar(&f.record, "record", "", "write what the cluster answers to this file, and compare nothing")
+	flags.BoolVar(&f.moves, "moves", false, "the cluster has three brokers: move leaders and coordinators, too; one sequence at a time")
 	flags.BoolVar(&f.show, "show", false, "print the sequences and run nothing")
 }
 
@@ -68,6 +70,9 @@ func (f *conformance) run(ctx context.Context, c *console) error {
 	model, err := reference.New(f.profile)
 	if err != nil {
 		return err
+	}
+	if f.moves {
+		model.Brokers = 3
 	}
 	sequences, err := f.sequences(model)
 	if err != nil {
@@ -83,10 +88,14 @@ func (f *conformance) run(ctx context.Context, c *console) error {
 		return errors.New("name the cluster: --brokers HOST:PORT; `.ci/kafka start` starts one and prints its address")
 	}
 	lanes := f.lanes
-	if f.sequence != "" {
+	if f.sequence != "" || f.moves {
 		lanes = 1 // nothing beside it that could have an influence
 	}
-	cluster, err := conform.New(f.brokers, lanes)
+	connect := func() (*conform.Cluster, error) { return conform.New(f.brokers, lanes) }
+	if f.moves {
+		connect = func() (*conform.Cluster, error) { return conform.NewMoving(f.brokers) }
+	}
+	cluster, err := connect()
 	if err != nil {
 		return err
 	}
@@ -170,6 +179,12 @@ func (f *conformance) compare(c *console, campaign conform.Campaign, sequences [
 	}
 	for _, d := range r.Differences {
 		f.difference(c, d)
+	}
+	if sequences == nil {
+		c.print("answers met:")
+		for _, l := range r.Met() {
+			c.print("  %s", l)
+		}
 	}
 	for _, p := range brokerfuzz.Permitted {
 		if n := r.Permitted[p.Name]; n > 0 {

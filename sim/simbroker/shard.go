@@ -33,12 +33,12 @@ func (c *Cluster) coordinator(id string) *shard { return c.shards[javaHash(id)%i
 // get is the prelude of every request about an id: who asks the wrong broker is told so.
 func (s *shard) get(b *Broker, id string) (*txnEntry, int16) {
 	switch {
+	case id == "":
+		return nil, invalidRequest
 	case s.leader != b.id:
 		return nil, notCoordinator
 	case !s.loaded:
 		return nil, coordinatorLoading
-	case id == "":
-		return nil, invalidRequest
 	}
 	return s.byID[id], ok
 }

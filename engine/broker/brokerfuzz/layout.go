@@ -48,12 +48,12 @@ func (l *layout) newest(key, version int16) int16 { return min(version, l.versio
 
 // node finds whom to ask.
 func (r *run) node(to target) int32 {
-	if len(r.cluster.nodes) == 1 || to.kind == anybody {
+	if len(r.cluster.nodes) == 1 || to.kind == anybody || to.kind == coordinatorOf && to.key == "" {
 		return r.cluster.nodes[0]
 	}
 	if to.kind == leaderOf {
 		if r.cluster.leaders[to.num] < 0 {
-			r.findLeaders()
+			r.patiently("leaders of the topic", r.findLeaders)
 		}
 		return r.cluster.leaders[to.num]
 	}
@@ -184,7 +184,7 @@ func (r *run) createTopic() bool {
 
 // findLeaders learns the leaders of the topic; every broker must know them.
 func (r *run) findLeaders() bool {
-	r.cluster.leaders = make([]int32, r.seq.Partitions)
+	leaders := make([]int32, r.seq.Partitions)
 	for _, node := range r.cluster.nodes {
 		m := r.metadata(node, r.topic)
 		if len(m.Topics) != 1 || m.Topics[0].ErrorCode != 0 || len(m.Topics[0].Partitions) != int(r.seq.Partitions) {
@@ -194,9 +194,10 @@ func (r *run) findLeaders() bool {
 			if p.Leader < 0 {
 				return false
 			}
-			r.cluster.leaders[p.Partition] = p.Leader
+			leaders[p.Partition] = p.Leader
 		}
 	}
+	r.cluster.leaders = leaders
 	return true
 }
 

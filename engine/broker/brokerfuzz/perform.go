@@ -75,8 +75,11 @@ func (r *run) look(a *actor, o *Op) []string {
 
 // move moves a leader or a coordinator, where that can be done.
 func (r *run) move(a *actor, o *Op) []string {
-	if r.o.Mover == nil {
+	switch {
+	case r.o.Mover == nil:
 		return []string{"there is one broker"}
+	case o.Kind == MoveCoordinator && a.id == "":
+		return []string{"has no transactional id"}
 	}
 	var err error
 	r.do(func(done func()) {

@@ -2,6 +2,7 @@ package brokerfuzz_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/onefold/onefold/engine/broker/brokerfuzz"
@@ -11,13 +12,17 @@ import (
 // What a sequence says must be a function of the sequence, not of the moments that a world draws: otherwise nothing could be
 // compared.
 func TestTranscriptsDoNotDependOnTheWorld(t *testing.T) {
-	for _, profile := range []string{"k44", "k39"} {
+	for _, profile := range []string{"k44", "k39", "moving k44", "moving k39"} {
+		profile, moving := strings.CutPrefix(profile, "moving ")
 		c, err := reference.New(profile)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range uint64(200) {
-			s := brokerfuzz.Draw(1, i, brokerfuzz.Shape{})
+		if moving {
+			c.Brokers = 3
+		}
+		for i := range uint64(100) {
+			s := brokerfuzz.Draw(1, i, brokerfuzz.Shape{Moves: moving})
 			var first string
 			for seed := range uint64(2) {
 				c.Seed = seed

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -31,6 +32,9 @@ type Result struct {
 	Slow                  int // sequences that were not compared, since the machine was too slow for their timeouts
 	Permitted             map[string]int
 	Differences           []Difference
+	// Answers counts what the real cluster answered: by kind of operation and code, as "produce 45". A campaign that never
+	// met a code says nothing about it.
+	Answers map[string]int
 }
 
 // Difference is a sequence on which model and cluster say different things, made as small as could be.
@@ -65,10 +69,32 @@ func (r *Result) String() string {
 		r.Sequences, r.Operations, len(r.Differences), strings.Join(used, ", "), r.Slow)
 }
 
+// Met is one line for each kind of operation: how often it got which code.
+func (r *Result) Met() (lines []string) {
+	for _, k := range brokerfuzz.Kinds() {
+		var codes []string
+		for key := range r.Answers {
+			kind, word, _ := strings.Cut(key, " ")
+			if _, err := strconv.Atoi(word); kind == string(k) && err == nil {
+				codes = append(codes, word)
+			}
+		}
+		slices.SortFunc(codes, func(a, b string) int { return cmp.Compare(len(a), len(b))*2 + cmp.Compare(a, b) })
+		line := fmt.Sprintf("%-15s", k)
+		for _, c := range codes {
+			line += fmt.Sprintf(" %s x%d", c, r.Answers[string(k)+" "+c])
+		}
+		if codes != nil {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
 // Run runs the campaign. An error means that the cluster could not be asked.
 func (c Campaign) Run() (*Result, error) {
 	c.defaults()
-	r := &Result{Permitted: map[string]int{}}
+	r := newResult()
 	left := c.Operations
 	for i, shape := range c.Shapes {
 		share := left * 3 / 4
@@ -150,7 +176,7 @@ func (c *Campaign) era(r *Result, shape brokerfuzz.Shape, first uint64, operatio
 // Each compares given sequences, one after the other.
 func (c Campaign) Each(sequences []brokerfuzz.Sequence) (*Result, error) {
 	c.defaults()
-	r := &Result{Permitted: map[string]int{}}
+	r := newResult()
 	for i, s := range sequences {
 		o, err := c.Compare(s)
 		if err != nil {
@@ -165,6 +191,8 @@ func (c Campaign) Each(sequences []brokerfuzz.Sequence) (*Result, error) {
 	return r, nil
 }
 
+func newResult() *Result { return &Result{Permitted: map[string]int{}, Answers: map[string]int{}} }
+
 func (r *Result) add(o Outcome, operations int) {
 	switch {
 	case o.Slow:
@@ -175,6 +203,12 @@ func (r *Result) add(o Outcome, operations int) {
 	}
 	for _, name := range o.Permitted {
 		r.Permitted[name]++
+	}
+	for i, lines := range o.Real.Answers {
+		if len(lines) > 0 {
+			word, _, _ := strings.Cut(lines[0], " ")
+			r.Answers[string(o.Real.Sequence.Ops[i].Kind)+" "+word]++
+		}
 	}
 	r.Sequences++
 	r.Operations += operations

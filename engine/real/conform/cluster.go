@@ -10,8 +10,10 @@ import (
 
 	"github.com/onefold/onefold/engine/broker/brokerfuzz"
 	"github.com/onefold/onefold/engine/env"
+	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/real/kafka"
 	"github.com/onefold/onefold/engine/real/process"
+	"github.com/onefold/onefold/engine/real/realstage"
 )
 
 // Cluster is a real cluster on which sequences run, each in names of its own. Run may be called by several at a time.
@@ -19,6 +21,7 @@ type Cluster struct {
 	process *process.Process
 	lanes   chan env.Loop // that are free
 	runs    atomic.Uint64
+	mover   *realstage.Mover // nil: there is one broker
 }
 
 // New connects to a cluster with so many sequences side by side.
@@ -35,8 +38,48 @@ func New(bootstrap []string, lanes int) (*Cluster, error) {
 	return c, nil
 }
 
+// NewMoving is New for a cluster of several brokers: sequences may move leaders and coordinators. They run one after the
+// other, since a coordinator is everybody's.
+func NewMoving(bootstrap []string) (*Cluster, error) {
+	c, err := New(bootstrap, 1)
+	if err != nil {
+		return nil, err
+	}
+	if c.mover, err = realstage.NewMover("conform", bootstrap); err != nil {
+		c.process.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
 // Close ends all that runs.
-func (c *Cluster) Close() { c.process.Close() }
+func (c *Cluster) Close() {
+	c.process.Close()
+	if c.mover != nil {
+		c.mover.Close()
+	}
+}
+
+// moves lets a loop move leaders.
+type moves struct {
+	mover *realstage.Mover
+	loop  env.Loop
+}
+
+func (m moves) MoveLeader(topic string, partition int32, done func(error)) {
+	m.off(done, func() error { return m.mover.MoveLeader(id.TopicPartition{Topic: topic, Partition: partition}) })
+}
+
+func (m moves) MoveCoordinator(id string, done func(error)) {
+	m.off(done, func() error { return m.mover.MoveCoordinator(id) })
+}
+
+func (m moves) off(done func(error), work func() error) {
+	go func() {
+		err := work()
+		m.loop.Post(func() { done(err) })
+	}()
+}
 
 // tries is how often a sequence that was too slow is run.
 const tries = 4
@@ -60,8 +103,12 @@ func (c *Cluster) once(loop env.Loop, s brokerfuzz.Sequence) (brokerfuzz.Transcr
 	}
 	ended := make(chan outcome, 1)
 	name := fmt.Sprintf("%x-%d", c.process.Nonce&0xffffff, c.runs.Add(1))
+	options := brokerfuzz.Options{Name: name}
+	if c.mover != nil {
+		options.Mover = moves{c.mover, loop}
+	}
 	loop.Post(func() {
-		brokerfuzz.Run(c.process.Process, loop, s, brokerfuzz.Options{Name: name}, func(t brokerfuzz.Transcript, err error) {
+		brokerfuzz.Run(c.process.Process, loop, s, options, func(t brokerfuzz.Transcript, err error) {
 			ended <- outcome{t, err}
 		})
 	})

@@ -86,15 +86,18 @@ func (m *Mover) MoveCoordinator(transactionalID string) error {
 	if err != nil {
 		return err
 	}
-	return m.MoveLeader(id.TopicPartition{Topic: log, Partition: javaHash(transactionalID) & 0x7fffffff % int32(len(t.Partitions))})
+	return m.MoveLeader(id.TopicPartition{Topic: log, Partition: javaHash(transactionalID) % int32(len(t.Partitions))})
 }
 
-// javaHash is the hash by which an id belongs to a partition.
+// javaHash is the hash by which an id belongs to a partition: the amount of Java's, not the bits without the sign.
 func javaHash(s string) (h int32) {
 	for _, unit := range utf16.Encode([]rune(s)) {
 		h = 31*h + int32(unit)
 	}
-	return h
+	if h == -1<<31 {
+		return 0
+	}
+	return max(h, -h)
 }
 
 func (m *Mover) topic(ctx context.Context, name string) (kmsg.MetadataResponseTopic, error) {

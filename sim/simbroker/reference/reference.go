@@ -32,13 +32,14 @@ func New(profile string) (Cluster, error) {
 // from before protocol 4 with others.
 func (c Cluster) Shapes() []brokerfuzz.Shape {
 	now := []int16{4, 5, 5}
+	moves := c.Brokers > 1
 	switch {
 	case !c.Profile.HasFeature:
 		now = []int16{4}
 	case c.Profile.TransactionVersion == 0: // which protocol 5 leaves stuck
 		now = []int16{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5}
 	}
-	return []brokerfuzz.Shape{{Protocols: now}, {Protocols: []int16{3}}}
+	return []brokerfuzz.Shape{{Protocols: now, Moves: moves}, {Protocols: []int16{3}, Moves: moves}}
 }
 
 // Run performs one sequence.
@@ -47,6 +48,7 @@ func (c Cluster) Run(s brokerfuzz.Sequence) (brokerfuzz.Transcript, error) {
 	defer w.Close()
 	k := simbroker.New(w, simbroker.Config{
 		Brokers: max(1, c.Brokers), Profile: c.Profile, ScanInterval: 100 * time.Millisecond, Encode: true,
+		Replication: simbroker.Replication{Factor: min(3, max(1, c.Brokers))}, MinISR: 1 + c.Brokers/3,
 	})
 	w.BrokerPort = k.Requests
 	n := w.NewNode("client", nil)
@@ -56,7 +58,11 @@ func (c Cluster) Run(s brokerfuzz.Sequence) (brokerfuzz.Transcript, error) {
 	var got brokerfuzz.Transcript
 	var failed error
 	finished := false
-	brokerfuzz.Run(n.Process(), loop, s, brokerfuzz.Options{Name: "s"}, func(t brokerfuzz.Transcript, err error) {
+	o := brokerfuzz.Options{Name: "s"}
+	if c.Brokers > 1 {
+		o.Mover = mover{k}
+	}
+	brokerfuzz.Run(n.Process(), loop, s, o, func(t brokerfuzz.Transcript, err error) {
 		got, failed, finished = t, err, true
 	})
 	w.RunUntil(func() bool { return finished }, w.Now().Add(time.Hour))
@@ -67,4 +73,22 @@ func (c Cluster) Run(s brokerfuzz.Sequence) (brokerfuzz.Transcript, error) {
 		return got, errors.New("not finished within an hour of the world")
 	}
 	return got, failed
+}
+
+// mover moves to the next broker.
+type mover struct{ c *simbroker.Cluster }
+
+func (m mover) MoveLeader(topic string, partition int32, done func(error)) {
+	done(moved(m.c.MoveLeader(topic, partition, (m.c.Leader(topic, partition)+1)%m.c.Brokers())))
+}
+
+func (m mover) MoveCoordinator(id string, done func(error)) {
+	done(moved(m.c.MoveCoordinator(id, (m.c.Coordinator(id)+1)%m.c.Brokers())))
+}
+
+func moved(ok bool) error {
+	if !ok {
+		return errors.New("it stays where it is")
+	}
+	return nil
 }
