@@ -4,7 +4,7 @@ SEEDS ?= 10000
 OPERATIONS ?= 10000
 SEED ?= 1
 
-.PHONY: run build test test-short bench lint soak fuzz record clean
+.PHONY: run build test test-short bench lint soak conformance fuzz record clean
 
 run: build ## 1,000 seeded disasters, then the same job on an embedded Kafka
 	bin/simrun campaign payments --seeds 1000 --for 40s
@@ -27,6 +27,9 @@ bench: ## all Go benchmarks; .ci/bench measures the payments job on a real Kafka
 lint:
 	.ci/lint
 
+conformance: ## the suite of the Kafka port on a real one: KAFKA_VERSION=4.1.2 KAFKA_TXN_VERSION=1 KAFKA_NODES=3
+	.ci/conformance
+
 soak: build ## hours, not minutes: what closes a release
 	bin/simrun campaign payments fraud ledger --seeds $(SEEDS)
 	bin/simrun controls
@@ -35,7 +38,7 @@ soak: build ## hours, not minutes: what closes a release
 fuzz: ## random operations on a real Kafka and on the simulated broker: make fuzz KAFKA_VERSION=4.4.0 OPERATIONS=100000
 	.ci/conform fuzz --operations $(OPERATIONS) --seed $(SEED)
 
-record: ## renews the recorded traces of one release: make record KAFKA_VERSION=4.1.2 [KAFKA_TV=1]
+record: ## renews the recorded traces of one release: make record KAFKA_VERSION=4.1.2 [KAFKA_TXN_VERSION=1]
 	.ci/conform record
 
 clean:

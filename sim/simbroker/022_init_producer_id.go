@@ -108,10 +108,14 @@ func (s *shard) renew(b *Broker, e *txnEntry, in initialisation, answer func(cod
 	}
 	next.state, next.parts, next.startMs, next.timeoutMs = Empty, nil, -1, in.timeoutMs
 	next.version, next.nextPID = int8(s.broker().level()), -1
+	before := e.mem.startMs
 	s.write(e, next, func(code int16) {
 		if code != ok {
 			answer(code, -1, -1)
 			return
+		}
+		if s.broker().profile.KeepsStart {
+			e.mem.startMs = before // in memory only
 		}
 		answer(ok, next.pid, next.epoch)
 	})

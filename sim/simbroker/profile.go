@@ -50,6 +50,9 @@ type Profile struct {
 	// pending for those partitions, whatever its epoch.
 	ForgetsPending bool
 
+	// KeepsStart: DescribeTransactions shows the start of the last transaction after an init.
+	KeepsStart bool
+
 	// DropsPendingGroup: the expiry of offsets deletes a group that has only pending ones.
 	DropsPendingGroup bool
 
@@ -86,6 +89,7 @@ type change struct {
 // changes is what sets the releases apart.
 var changes = []change{
 	{"k35", "k400", "the group coordinator in Scala", func(p *Profile) { p.ForgetsPending, p.KeepsRefusedGroup, p.DropsEmptyGroup = true, true, true }},
+	{"k35", "k41", "the start of a transaction survives an init in memory", func(p *Profile) { p.KeepsStart = true }},
 	{"k37", "", "KIP-890 part 1: partition verification (3.6)", func(p *Profile) { p.Verify = true }},
 	{"k37", "", "the same for offsets (3.7)", func(p *Profile) { p.VerifyOffsets = true }},
 	{"k37", "", "KAFKA-15583: strict minimum of the ISR (3.7)", func(p *Profile) { p.HWNeedsMinISR = true }},

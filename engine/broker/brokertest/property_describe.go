@@ -53,7 +53,7 @@ func introspection(p *property) {
 		fresh := p.Init(who.TransactionalID, protocol)
 		p.told(protocol, "initialised", who, fresh, kafka.TxnEmpty)
 		x, _ = p.Transaction(who.TransactionalID)
-		p.is(named(protocol, "start after init"), x.StartUnixMs, -1)
+		p.is(named(protocol, "start after init is none"), x.StartUnixMs == -1, !p.KeepsStart)
 		p.filters(protocol, fresh)
 	}
 	p.unknown()

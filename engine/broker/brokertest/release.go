@@ -21,6 +21,7 @@ type Release struct {
 	FencesTwice     bool // bumps the epoch twice when it aborts by itself at transaction.version 2 (4.0.0 only)
 	FirstAtZero     bool // a transaction of protocol 5 starts at sequence 0 on a partition that does not know it (4.1)
 	ForgetsPending  bool // a failed transactional offset commit forgets what was pending (before 4.0)
+	KeepsStart      bool // shows the start of the last transaction after an init (before 4.1)
 	ListsDuration   bool // ListTransactions filters by duration (3.8)
 	ListsPattern    bool // and by pattern (4.1)
 	PendingFirst    bool // answers 51 before it looks at producer id and epoch in AddPartitionsToTxn (4.0)
@@ -41,18 +42,18 @@ const (
 
 // The releases.
 var (
-	Kafka35 = Release{Version: "3.5", ForgetsPending: true, offers: []offer{{produceKey, 9}}}
-	Kafka37 = Release{Version: "3.7", VerifiesProduce: true, VerifiesOffsets: true, ForgetsPending: true, offers: []offer{{produceKey, 10}}}
+	Kafka35 = Release{Version: "3.5", KeepsStart: true, ForgetsPending: true, offers: []offer{{produceKey, 9}}}
+	Kafka37 = Release{Version: "3.7", KeepsStart: true, VerifiesProduce: true, VerifiesOffsets: true, ForgetsPending: true, offers: []offer{{produceKey, 10}}}
 	Kafka39 = Release{
-		Version: "3.9", VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, ForgetsPending: true,
+		Version: "3.9", KeepsStart: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, ForgetsPending: true,
 		ListsDuration: true, offers: []offer{{produceKey, 11}},
 	}
 	Kafka400 = Release{
-		Version: "4.0.0", VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true, FencesTwice: true,
+		Version: "4.0.0", KeepsStart: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true, FencesTwice: true,
 		ListsDuration: true, PendingFirst: true, offers: []offer{{produceKey, 12}},
 	}
 	Kafka40 = Release{
-		Version: "4.0", VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, Protocol5: true,
+		Version: "4.0", KeepsStart: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, Protocol5: true,
 		ListsDuration: true, PendingFirst: true, offers: []offer{{produceKey, 12}},
 	}
 	Kafka41 = Release{
@@ -79,8 +80,15 @@ func ReleaseOf(version string) (Release, error) {
 		prefix string
 		r      Release
 	}{
-		{"3.5", Kafka35}, {"3.7", Kafka37}, {"3.9", Kafka39}, {"4.0.0", Kafka400}, {"4.0", Kafka40}, {"4.1", Kafka41},
-		{"4.2", Kafka42}, {"4.3", Kafka42}, {"4.4", Kafka44},
+		{"3.5", Kafka35},
+		{"3.7", Kafka37},
+		{"3.9", Kafka39},
+		{"4.0.0", Kafka400},
+		{"4.0", Kafka40},
+		{"4.1", Kafka41},
+		{"4.2", Kafka42},
+		{"4.3", Kafka42},
+		{"4.4", Kafka44},
 	} {
 		if v == x.prefix || strings.HasPrefix(v, x.prefix+".") {
 			return x.r, nil

@@ -58,7 +58,7 @@ func txnOffsetRequest(version int16, who kafka.Identity, group string, tp id.Top
 func (p *property) produceRequest(version int16, tp id.TopicPartition, who kafka.Identity, sequence int32, values ...string) *kmsg.ProduceRequest {
 	var records []kafka.Record
 	for _, v := range values {
-		records = append(records, kafka.Record{Key: []byte("k"), Value: []byte(v), Timestamp: 1_700_000_000_000})
+		records = append(records, kafka.Record{Key: []byte("k"), Value: []byte(v), Timestamp: p.Time})
 	}
 	batch, err := kafka.BuildBatch(who, sequence, kafka.NoCompression, records)
 	p.Check(err == nil, "batch: %v", err)

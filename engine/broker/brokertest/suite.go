@@ -118,6 +118,7 @@ func (c testCase) title() string {
 func (c testCase) play(b stage.Backend, number int, r Release) (property, error) {
 	p := property{Release: r}
 	err := stage.Run(b, number, func(t *stage.T) {
+		t.Time = t.Process.Wall().UnixMilli()
 		if c.run != nil {
 			p.facts++
 			c.run(t)

@@ -13,7 +13,7 @@ import (
 func (t *T) Send(tp id.TopicPartition, who kafka.Identity, sequence int32, values ...string) (kafka.Produced, kafka.Code) {
 	var records []kafka.Record
 	for _, v := range values {
-		records = append(records, kafka.Record{Key: []byte("k"), Value: []byte(v), Timestamp: 1_700_000_000_000})
+		records = append(records, kafka.Record{Key: []byte("k"), Value: []byte(v), Timestamp: t.Time})
 	}
 	return t.SendRecords(tp, who, sequence, kafka.NoCompression, records)
 }

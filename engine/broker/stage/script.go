@@ -20,6 +20,9 @@ type T struct {
 	Backend  Backend
 	Protocol int16 // of the cluster's transaction.version
 	Features kafka.Features
+	// Time is the timestamp of the records that verbs send, in November 2023 if it is not set. A real broker deletes records by
+	// it, rolls segments by it, and forgets by it who wrote them.
+	Time int64
 
 	play  *play
 	ports [3]broker.Requests // of Raw
@@ -49,7 +52,7 @@ func Run(b Backend, number int, fn func(t *T)) error {
 					failed = f.error
 				}
 			}()
-			t := &T{Process: p, Loop: loop, Backend: b, play: &play{number: number, ask: ask}}
+			t := &T{Process: p, Loop: loop, Backend: b, Time: 1_700_000_000_000, play: &play{number: number, ask: ask}}
 			t.connect()
 			fn(t)
 		}
@@ -78,7 +81,7 @@ func (t *T) connect() {
 
 // Another is a second client of the same script, with connections of its own: what another process would be to the cluster.
 func (t *T) Another() *T {
-	o := &T{Process: t.Process, Loop: t.Loop, Backend: t.Backend, play: t.play}
+	o := &T{Process: t.Process, Loop: t.Loop, Backend: t.Backend, Time: t.Time, play: t.play}
 	o.connect()
 	return o
 }

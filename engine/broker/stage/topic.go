@@ -1,13 +1,19 @@
 package stage
 
 import (
+	"slices"
+
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/kafka"
 )
 
-// Topic makes a topic and waits until every partition has a leader.
+// Topic makes a topic and waits until every partition has a leader. It keeps its records, whose timestamps are of long ago,
+// unless the configs tell for how long.
 func (t *T) Topic(partitions int32, configs ...kafka.ConfigEntry) string {
 	name := t.Name("topic")
+	if !slices.ContainsFunc(configs, func(c kafka.ConfigEntry) bool { return c.Name == kafka.ConfigRetentionMs }) {
+		configs = append(slices.Clone(configs), kafka.ConfigEntry{Name: kafka.ConfigRetentionMs, Value: "-1"})
+	}
 	m, _ := t.View(-1)
 	code := t.Settle("create topic", func(done func(kafka.Code, error)) {
 		t.CreateTopics([]kafka.NewTopic{{Name: name, Partitions: partitions, Replication: int16(max(1, min(3, len(m.Brokers)))), Configs: configs}}, func(codes []kafka.Code, err error) {

@@ -62,6 +62,9 @@ func inContainer(t testing.TB) []string {
 				"KAFKA_TRANSACTION_STATE_LOG_NUM_PARTITIONS":     "5",
 				"KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS":         "0",
 				"KAFKA_AUTO_CREATE_TOPICS_ENABLE":                "false",
+				// So that the conformance suite can wait for it.
+				"KAFKA_TRANSACTIONAL_ID_EXPIRATION_MS":                             "15000",
+				"KAFKA_TRANSACTION_REMOVE_EXPIRED_TRANSACTION_CLEANUP_INTERVAL_MS": "500",
 			},
 			HostConfigModifier: func(h *container.HostConfig) {
 				h.PortBindings = network.PortMap{inner: []network.PortBinding{{HostIP: netip.MustParseAddr("127.0.0.1"), HostPort: strconv.Itoa(port)}}}

@@ -2,7 +2,6 @@ package realstage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -19,10 +18,11 @@ import (
 // send: another order of replicas, and the election of the first one.
 type Mover struct {
 	*Backend
-	admin *kgo.Client
+	admin   *kgo.Client
+	brokers []*kgo.Broker
 }
 
-// NewMover is New for a cluster of at least two brokers whose topics have a replica on each.
+// NewMover is New for a cluster of at least two brokers, all of them named, whose topics have a replica on each.
 func NewMover(name string, bootstrap []string) (*Mover, error) {
 	b, err := New(name, bootstrap)
 	if err != nil {
@@ -33,7 +33,7 @@ func NewMover(name string, bootstrap []string) (*Mover, error) {
 		b.Close()
 		return nil, err
 	}
-	return &Mover{b, admin}, nil
+	return &Mover{b, admin, admin.SeedBrokers()}, nil
 }
 
 // Close ends the client.
@@ -48,7 +48,7 @@ const patience = 20 * time.Second
 func (m *Mover) MoveLeader(tp id.TopicPartition) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	now, err := m.partition(ctx, tp)
+	now, _, err := m.partition(ctx, tp)
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func (m *Mover) MoveLeader(tp id.TopicPartition) error {
 		if err := m.elect(ctx, tp); err != nil {
 			return err
 		}
-		now, err := m.partition(ctx, tp)
-		if err == nil && now.Leader == order[0] {
+		now, all, err := m.partition(ctx, tp)
+		if err == nil && all && now.Leader == order[0] {
 			return nil
 		}
 		select {
@@ -82,7 +82,7 @@ func (m *Mover) MoveCoordinator(transactionalID string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	const log = "__transaction_state"
-	t, err := m.topic(ctx, log)
+	t, err := m.topic(ctx, m.brokers[0], log)
 	if err != nil {
 		return err
 	}
@@ -100,12 +100,12 @@ func javaHash(s string) (h int32) {
 	return max(h, -h)
 }
 
-func (m *Mover) topic(ctx context.Context, name string) (kmsg.MetadataResponseTopic, error) {
+func (m *Mover) topic(ctx context.Context, broker *kgo.Broker, name string) (kmsg.MetadataResponseTopic, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	t := kmsg.NewMetadataRequestTopic()
 	t.Topic = &name
 	req.Topics = []kmsg.MetadataRequestTopic{t}
-	resp, err := req.RequestWith(ctx, m.admin)
+	resp, err := req.RequestWith(ctx, broker)
 	if err != nil {
 		return kmsg.MetadataResponseTopic{}, err
 	}
@@ -115,14 +115,30 @@ func (m *Mover) topic(ctx context.Context, name string) (kmsg.MetadataResponseTo
 	return resp.Topics[0], kerr.ErrorForCode(resp.Topics[0].ErrorCode)
 }
 
-func (m *Mover) partition(ctx context.Context, tp id.TopicPartition) (kmsg.MetadataResponseTopicPartition, error) {
-	t, err := m.topic(ctx, tp.Topic)
-	for _, p := range t.Partitions {
-		if err == nil && p.Partition == tp.Partition {
-			return p, nil
+// partition is the newest view of a partition that any broker has, and whether all have that one.
+func (m *Mover) partition(ctx context.Context, tp id.TopicPartition) (newest kmsg.MetadataResponseTopicPartition, all bool, err error) {
+	seen := 0
+	for _, broker := range m.brokers {
+		t, err := m.topic(ctx, broker, tp.Topic)
+		if err != nil {
+			return newest, false, fmt.Errorf("metadata of %s: %w", tp, err)
+		}
+		for _, p := range t.Partitions {
+			if p.Partition != tp.Partition {
+				continue
+			}
+			if seen++; seen == 1 || p.LeaderEpoch > newest.LeaderEpoch {
+				all = seen == 1
+				newest = p
+			} else if p.LeaderEpoch < newest.LeaderEpoch {
+				all = false
+			}
 		}
 	}
-	return kmsg.MetadataResponseTopicPartition{}, fmt.Errorf("metadata of %s: %w", tp, errors.Join(err, kerr.UnknownTopicOrPartition))
+	if seen == 0 {
+		return newest, false, fmt.Errorf("metadata of %s: %w", tp, kerr.UnknownTopicOrPartition)
+	}
+	return newest, all && seen == len(m.brokers), nil
 }
 
 // reorder sets the order of replicas, which are the same.
