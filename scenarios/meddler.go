@@ -57,6 +57,8 @@ var meddling = []struct {
 	{"expire-producers", (*meddler).expireProducers},
 	// writes a marker with a coordinator epoch that is too high for every producer of the outputs that has nothing open
 	{"foreign-marker", (*meddler).foreignMarker},
+	// lets a replica that lags by a moment lead every output partition, uncleanly
+	{"elect-unclean", (*meddler).electUnclean},
 	// another application writes in transactions of its own from there on, and must be left alone
 	{"stranger", (*meddler).stranger},
 }
@@ -289,6 +291,31 @@ func (m *meddler) writeMarker(leader int32, f *followed, pid int64, epoch int16,
 		code := r.(*kmsg.WriteTxnMarkersResponse).Markers[0].Topics[0].Partitions[0].ErrorCode
 		m.tell("%s/%d producer %d epoch %d coordinator epoch %d: %v", f.name, f.partition, pid, epoch, coordinator, kafka.Code(code))
 	})
+}
+
+// electUnclean keeps one follower of each output partition from fetching for a moment, and makes it the leader then: what was
+// written meanwhile, end markers too, is gone.
+func (m *meddler) electUnclean() {
+	for _, f := range m.w.reader.partitions {
+		if !f.output {
+			continue
+		}
+		lags := -1
+		for _, r := range m.w.Cluster.Replicas(f.name, f.partition) {
+			if r.Broker != m.w.Cluster.Leader(f.name, f.partition) {
+				lags = r.Broker
+			}
+		}
+		if lags < 0 || !m.w.Cluster.StallReplica(f.name, f.partition, lags) {
+			m.tell("%s/%d has one replica only", f.name, f.partition)
+			continue
+		}
+		m.loop.After(30*time.Millisecond, func() { m.w.Cluster.ShrinkISR(f.name, f.partition, lags) })
+		m.loop.After(60*time.Millisecond, func() {
+			m.w.Cluster.ResumeReplica(f.name, f.partition, lags)
+			m.tell("%s/%d led by broker %d: %v", f.name, f.partition, lags, m.w.Cluster.ElectUnclean(f.name, f.partition, lags))
+		})
+	}
 }
 
 // stranger is an application with a transactional id of its own, which commits one transaction a second to a topic of its own

@@ -161,7 +161,7 @@ func AuditTopic(t kafka.TopicConfigs, horizon time.Duration) []Notice {
 		warn("min.insync.replicas is %d: an acknowledged record may be on one broker only", n)
 	}
 	if v, _ := t.Get(kafka.ConfigUncleanElection); v == "true" {
-		warn("unclean leader election is on: an election may remove end markers and records")
+		list = append(list, Notice{Refuse, "topic " + t.Topic + ": unclean.leader.election.enable is on: an election may remove end markers and records that are confirmed"})
 	}
 	return list
 }

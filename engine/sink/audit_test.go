@@ -67,6 +67,7 @@ func TestAuditNamesEachWrongSetting(t *testing.T) {
 		{[]kafka.ConfigEntry{{Name: "message.timestamp.type", Value: "LogAppendTime"}}, Note, "LogAppendTime"},
 		{[]kafka.ConfigEntry{{Name: "min.insync.replicas", Value: "1"}}, Warn, "min.insync.replicas"},
 		{[]kafka.ConfigEntry{{Name: "retention.bytes", Value: "1000"}}, Warn, "retention.bytes"},
+		{[]kafka.ConfigEntry{{Name: "unclean.leader.election.enable", Value: "true"}}, Refuse, "unclean"},
 	} {
 		expectNotice(t, AuditTopic(kafka.TopicConfigs{Topic: "out", Entries: c.entries}, cfg.Horizon), c.level, c.says)
 	}

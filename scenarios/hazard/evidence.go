@@ -106,6 +106,21 @@ func (l listener) Send(node int32, req kmsg.Request, done func(kmsg.Response, er
 	})
 }
 
+// oldModeCommit: a commit in the old protocol was answered when the cluster was at transaction.version 2 already.
+var oldModeCommit = Evidence{"a commit of the old protocol answered 0 by a cluster that was raised to TV2", func(w *scenarios.World) func(*scenarios.Result) bool {
+	return told("", func(_ kmsg.Request, resp kmsg.Response) bool {
+		r, is := resp.(*kmsg.EndTxnResponse)
+		return is && r.Version < 5 && r.ErrorCode == 0 && w.Cluster.TransactionVersion() == 2
+	}).Watch(w)
+}}
+
+// truncated: acknowledged records, or markers, of an output topic are gone.
+var truncated = afterwards("records or markers of the outputs gone", func(r *scenarios.Result) bool {
+	return slices.ContainsFunc(r.World.Cluster.Truncations(), func(t simbroker.Truncation) bool {
+		return slices.Contains(r.World.Job.Outputs, t.Topic)
+	})
+})
+
 // shared: several writers had transactions open in one partition, each under a producer id of its own.
 var shared = sampled("several subtasks writing to one partition at once, each under its own producer id", func(w *scenarios.World) bool {
 	open := w.Cluster.OpenTransactions()

@@ -33,11 +33,18 @@ var expiry = []Hazard{
 	},
 	{
 		Number: 18, Title: "transactional id expired",
-		Story:     "An id was idle for seven days, and its last commit is in an old savepoint: EndTxn is answered 49, and no coordinator knows what became of it.",
-		Where:     everywhere,
-		ClosedBy:  "the marker inside the transaction, and the log itself: both outlive the id",
-		Show:      idExpired,
-		Cure:      laneRemembers,
+		Story:    "An id was idle for seven days, and its last commit is in an old savepoint: EndTxn is answered 49, and no coordinator knows what became of it.",
+		Where:    everywhere,
+		ClosedBy: "the marker inside the transaction, and the log itself: both outlive the id",
+		Show:     idExpired,
+		Cure:     laneRemembers,
+		Engine: []Trial{
+			{
+				Plan: "hazards/H18-expired", Profiles: []string{"k37", "k39", "k400", "k41", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, undecided, rotated, reached("sink: resolve said committed")},
+			},
+			refused,
+		},
 		NoControl: "every engine here reads the lane",
 		Needs: Needs{Settings: []Setting{
 			{"transactional.id.expiration.ms", "2000"}, {"transaction.remove.expired.transaction.cleanup.interval.ms", "500"},
@@ -46,10 +53,17 @@ var expiry = []Hazard{
 	},
 	{
 		Number: 19, Title: "epochs are used up",
-		Story:     "The commit at epoch 32766 moves to a new producer id. Its answer is lost, the coordinator moves, and the repeat is answered 49 although it is committed.",
-		Where:     Places{{From: "k400", To: "k42", TV: []int16{2}}},
-		ClosedBy:  "4.3 keeps the previous producer id; after the next transition it is 49 everywhere: lane and log decide",
-		Show:      epochsUsedUp,
+		Story:    "The commit at epoch 32766 moves to a new producer id. Its answer is lost, the coordinator moves, and the repeat is answered 49 although it is committed.",
+		Where:    Places{{From: "k400", To: "k42", TV: []int16{2}}},
+		ClosedBy: "4.3 keeps the previous producer id; after the next transition it is 49 everywhere: lane and log decide",
+		Show:     epochsUsedUp,
+		Engine: []Trial{
+			{
+				Plan: "hazards/H19-rotation", Profiles: []string{"k39", "k400", "k401", "k41", "k42", "k43", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, rotated, reached("sink: EndTxn repeated after a lost reply")},
+			},
+			refused,
+		},
 		NoControl: "every engine here reads the lane",
 		Needs:     Needs{Brokers: 3, MaxEpoch: 5},
 		Real:      Real{Note: "32,766 transactions first: two minutes"},

@@ -81,7 +81,7 @@ func TestCatalogue(t *testing.T) {
 		if !h.Real.Feasible && h.Real.Note == "" {
 			t.Errorf("%s: it does not say why it is not shown on real brokers", h.Name())
 		}
-		if len(h.Engine) == 0 && h.Number < 11 {
+		if len(h.Engine) == 0 && h.Number < 28 {
 			t.Errorf("%s: the engine never meets it", h.Name())
 		}
 	}

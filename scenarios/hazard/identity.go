@@ -77,6 +77,10 @@ var identity = []Hazard{
 		Show:     wrongMode,
 		Engine: []Trial{
 			{
+				Plan: "hazards/H20-raised", Profiles: []string{"k400-tv1", "k41-tv1", "k44-tv1", "k44-tv0"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, undecided, oldModeCommit, reached("sink: resolve said committed")},
+			},
+			{
 				Plan: "commit-reply-lost-then-crash", Profiles: []string{"k400", "k41", "k44"}, Verdict: checker.Clean,
 				Evidence: []Evidence{struck, undecided, reached("sink: EndTxn repeated after a lost reply"), reached("sink: resolve said committed")},
 			},

@@ -33,11 +33,22 @@ var endMarker = []Hazard{
 	},
 	{
 		Number: 12, Title: "unclean election takes a marker away",
-		Story:     "A replica that is not in sync is elected and has the records of a committed transaction without its marker: they are open for ever, or are decided with the next one.",
-		Where:     everywhere,
-		ClosedBy:  "unclean.leader.election.enable=false; the engine's audit warns (KAFKA-20716)",
-		Show:      markerTruncated,
-		Cure:      markerOutlives,
+		Story:    "A replica that is not in sync is elected and has the records of a committed transaction without its marker: they are open for ever, or are decided with the next one.",
+		Where:    everywhere,
+		ClosedBy: "unclean.leader.election.enable=false (KAFKA-20716): the engine's audit refuses topics that have it on",
+		Show:     markerTruncated,
+		Cure:     markerOutlives,
+		Engine: []Trial{
+			{
+				Plan: "hazards/H12-unclean", Profiles: []string{"k39", "k400", "k41", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{struck, reached("simbroker: unclean election"), reached("sink: repair of a dropped marker"), truncated},
+			},
+			{
+				Plan: "hazards/H12-unclean-gap", Verdict: checker.Gap,
+				Evidence: []Evidence{struck, reached("simbroker: unclean election"), truncated},
+			},
+			refused,
+		},
 		NoControl: "what was acknowledged is gone: no engine can know",
 		Needs:     Needs{Brokers: 3, Simulated: "which replica lags, and by how much, must be chosen"},
 		Real:      Real{Note: "three brokers, two of them lost at the right moment"},

@@ -115,11 +115,20 @@ var verdict = []Hazard{
 	},
 	{
 		Number: 11, Title: "commit reported as failed survives",
-		Story:     "The coordinator's log loses replicas while it appends the decision: EndTxn is answered 15, and the next coordinator finds the record and commits. An abort comes too late.",
-		Where:     everywhere,
-		ClosedBy:  "15 is unknown: the same verdict is asked for again",
-		Show:      failedCommitSurvives,
-		Cure:      fifteenIsUnknown,
+		Story:    "The coordinator's log loses replicas while it appends the decision: EndTxn is answered 15, and the next coordinator finds the record and commits. An abort comes too late.",
+		Where:    everywhere,
+		ClosedBy: "15 is unknown: the same verdict is asked for again",
+		Show:     failedCommitSurvives,
+		Cure:     fifteenIsUnknown,
+		Engine: []Trial{
+			{
+				Plan: "hazards/H11-log-trouble", Profiles: []string{"k37", "k39", "k400", "k41", "k44-tv1", "k44"}, Verdict: checker.Clean,
+				Evidence: []Evidence{
+					struck, reached("simbroker: append to the transaction log failed"), reached("simbroker: a record that was reported as failed was loaded"),
+				},
+			},
+			refused,
+		},
 		NoControl: "every engine here repeats a commit until it has an answer",
 		Needs:     Needs{Brokers: 3, Simulated: "the record must be on all replicas in sync when its append is given up"},
 		Real:      Real{Note: "needs replicas that fail between two acknowledgements"},
