@@ -69,6 +69,8 @@ type Trial struct {
 	Profiles []string
 	// Verdict that is expected.
 	Verdict checker.Verdict
+	// Note on the verdict, where it needs one.
+	Note string
 	// Evidence that the condition came about; all of it is required.
 	Evidence []Evidence
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/onefold/onefold/engine/kafka"
+	"github.com/onefold/onefold/engine/sink"
 	"github.com/onefold/onefold/scenarios/controls"
 )
 
@@ -88,4 +90,15 @@ func TestCatalogue(t *testing.T) {
 	if n := len(All()); n != 45 {
 		t.Errorf("%d hazards, want 45", n)
 	}
+}
+
+// What the engine does not survive, its audit refuses: a topic that elects uncleanly.
+func TestAuditRefusesUncleanTopics(t *testing.T) {
+	unclean := kafka.TopicConfigs{Topic: "out", Entries: []kafka.ConfigEntry{{Name: "unclean.leader.election.enable", Value: "true"}}}
+	for _, n := range sink.AuditTopic(unclean, 0) {
+		if n.Level == sink.Refuse && strings.Contains(n.Text, "unclean") {
+			return
+		}
+	}
+	t.Error("not refused")
 }

@@ -1,6 +1,7 @@
 package hazard
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ func (r Report) Engine() string {
 		if !slices.Contains(where[o.Verdict], o.Profile) {
 			where[o.Verdict] = append(where[o.Verdict], o.Profile)
 		}
-		if l := o.Lost(); l != "" {
+		if l := cmp.Or(o.Lost(), o.Trial.Note); l != "" {
 			lost[o.Verdict] = " (" + l + ")"
 		}
 	}
