@@ -33,9 +33,12 @@ func rolling(seed uint64, shape Shape) []faults.Fault {
 		})
 	}
 	at := time.Duration(shape.Brokers+1)*slot + time.Duration(draw(4, 0, 1000))*slot/1000
-	if draw(5, 0, 2) == 0 {
+	if p, _ := simbroker.ProfileOf(shape.Profile); p.TransactionVersion == 0 && draw(5, 0, 2) == 0 {
 		out = append(out, faults.Fault{Kind: faults.FinalizeFault, Level: 1, Trigger: faults.Trigger{At: at}})
 		at += slot / 2
+	}
+	if p, _ := simbroker.ProfileOf(shape.Profile); p.TransactionVersion == 2 {
+		return out
 	}
 	return append(out, faults.Fault{Kind: faults.FinalizeFault, Level: 2, Trigger: faults.Trigger{At: at}})
 }

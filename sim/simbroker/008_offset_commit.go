@@ -10,11 +10,8 @@ func (b *Broker) offsetCommit(kreq kmsg.Request, reply func(kmsg.Response)) {
 	resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
 	o := b.c.groupPartition(req.Group).group
 	code := o.get(b, req.Group)
-	if code == ok && (req.Generation >= 0 || req.MemberID != "") {
-		code = illegalGeneration
-		if req.Version >= 9 {
-			code = groupIDNotFound
-		}
+	if code == ok {
+		code = o.admits(req.Group, req.Generation, req.Version >= 9)
 	}
 	if code == ok && o.p.underMinISR() {
 		code = coordinatorNotAvailable

@@ -65,7 +65,7 @@ func (b *Broker) fetchGroup(q *kmsg.OffsetFetchRequestGroup, stable bool, versio
 	if r.ErrorCode = o.get(b, q.Group); r.ErrorCode != ok {
 		return r
 	}
-	g := o.byName[q.Group]
+	g := o.known(q.Group)
 	if q.Topics == nil {
 		r.Topics = b.allOffsets(g, stable)
 		return r

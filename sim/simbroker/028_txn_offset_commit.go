@@ -24,10 +24,7 @@ func (b *Broker) txnOffsetCommit(kreq kmsg.Request, reply func(kmsg.Response)) {
 		reply(resp)
 	}
 	commit := func() {
-		if code := o.mayCommit(b, &h, req.Group, req.Generation, req.MemberID); code != ok {
-			if code == illegalGeneration && req.Version >= 6 {
-				code = groupIDNotFound
-			}
+		if code := o.mayCommit(b, &h, req.Group, req.Generation, req.Version >= 6); code != ok {
 			refuse(code)
 			return
 		}
@@ -58,7 +55,7 @@ func (b *Broker) txnOffsetCommit(kreq kmsg.Request, reply func(kmsg.Response)) {
 
 // forgetPending drops what a producer has pending for the partitions of a request.
 func (o *offsets) forgetPending(req *kmsg.TxnOffsetCommitRequest) {
-	g := o.byName[req.Group]
+	g := o.known(req.Group)
 	if g == nil {
 		return
 	}
@@ -102,20 +99,35 @@ func txnOffsetAll(resp *kmsg.TxnOffsetCommitResponse, req *kmsg.TxnOffsetCommitR
 }
 
 // mayCommit checks leader, group and producer once more, after the coordinator has answered.
-func (o *offsets) mayCommit(b *Broker, h *header, name string, generation int32, member string) int16 {
+func (o *offsets) mayCommit(b *Broker, h *header, name string, generation int32, byGroup bool) int16 {
 	if code := o.get(b, name); code != ok {
 		return code
 	}
+	group := o.admits(name, generation, byGroup)
 	s := o.p.log.producer(h.producerID)
 	switch {
 	case o.p.underMinISR():
 		return coordinatorNotAvailable
-	case generation >= 0 || member != "": // there are no groups with members here
-		return illegalGeneration
+	case group != ok:
+		return group
 	case s != nil && h.epoch < s.epoch:
 		return invalidProducerEpoch
 	}
 	return ok
+}
+
+// admits is the rule for who may commit to a group without members: who names no generation. A group that does not exist
+// yet is made for it.
+func (o *offsets) admits(name string, generation int32, tellsGroup bool) int16 {
+	switch {
+	case generation < 0:
+		return ok
+	case o.known(name) != nil:
+		return unknownMember
+	case tellsGroup:
+		return groupIDNotFound
+	}
+	return illegalGeneration
 }
 
 func (o *offsets) commitTxn(b *Broker, req *kmsg.TxnOffsetCommitRequest, resp *kmsg.TxnOffsetCommitResponse, h header,

@@ -2,6 +2,7 @@ package simbroker
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -20,7 +21,7 @@ func (b *Broker) settings() []setting {
 		{"transaction.partition.verification.enable", strconv.FormatBool(b.profile.Verify)},
 		{"transaction.two.phase.commit.enable", "false"},
 		{"transactional.id.expiration.ms", ms(c.idExpirationMs())},
-		{"offsets.retention.minutes", "10080"},
+		{"offsets.retention.minutes", ms(int64(c.cfg.OffsetsRetention / time.Minute))},
 		{"offset.metadata.max.bytes", ms(maxMetadata)},
 		{"min.insync.replicas", ms(int64(c.cfg.MinISR))},
 		{"unclean.leader.election.enable", strconv.FormatBool(c.cfg.UncleanElection)},

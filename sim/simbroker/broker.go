@@ -57,6 +57,7 @@ func (b *Broker) boot(p *proc.Process) {
 	b.node.Listen(sim.PortKafka, b.loop, func(l *sim.Link) sim.LinkHandler { return &serverConn{b: b, link: l} })
 	first := sim.Between(b.c.draw(kindScan, b.node.Key(), n, 0), 0, b.c.cfg.ScanInterval)
 	b.loop.After(first, b.scan)
+	b.loop.After(sim.Between(b.c.draw(kindExpire, b.node.Key(), n, 1), 0, b.c.cfg.OffsetsScan), b.expireOffsets)
 	if b.c.cfg.IDExpiration > 0 {
 		b.loop.After(sim.Between(b.c.draw(kindExpire, b.node.Key(), n, 0), 0, b.c.cfg.IDScan), b.expire)
 	}
@@ -81,6 +82,16 @@ func (b *Broker) scan() {
 		}
 	}
 	b.loop.After(b.c.cfg.ScanInterval, b.scan)
+}
+
+// expireOffsets looks through the groups that the broker coordinates once in a while.
+func (b *Broker) expireOffsets() {
+	for _, p := range b.c.offsets {
+		if p.leader == b.id && p.group.loaded {
+			p.group.expireOffsets(b)
+		}
+	}
+	b.loop.After(b.c.cfg.OffsetsScan, b.expireOffsets)
 }
 
 // expire looks for ids that nobody used for long.

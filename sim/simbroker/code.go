@@ -23,6 +23,7 @@ const (
 	illegalGeneration            int16 = 22
 	invalidGroupID               int16 = 24
 	clusterAuthorization         int16 = 31
+	unknownMember                int16 = 25
 	unsupportedVersion           int16 = 35
 	topicAlreadyExists           int16 = 36
 	invalidPartitions            int16 = 37

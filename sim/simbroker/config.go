@@ -39,6 +39,11 @@ type Config struct {
 	// IDScan is how often a coordinator looks for ids that expired; 1 hour, or a quarter of IDExpiration if that is shorter.
 	IDScan time.Duration
 
+	// OffsetsRetention is the broker's offsets.retention.minutes: how long after its commit an offset is kept; 7 days.
+	OffsetsRetention time.Duration
+	// OffsetsScan is how often a group coordinator looks for expired offsets; 10 minutes.
+	OffsetsScan time.Duration
+
 	// ClientTimeout is how long a client's port waits for an answer, beyond what the request itself may wait, before it
 	// breaks the connection; 15 s.
 	ClientTimeout time.Duration
@@ -150,6 +155,12 @@ func (c Config) withDefaults() Config {
 		if c.IDExpiration > 0 {
 			c.IDScan = min(c.IDScan, max(c.IDExpiration/4, time.Millisecond))
 		}
+	}
+	if c.OffsetsRetention == 0 {
+		c.OffsetsRetention = 7 * 24 * time.Hour
+	}
+	if c.OffsetsScan == 0 {
+		c.OffsetsScan = 10 * time.Minute
 	}
 	if c.ClientTimeout == 0 {
 		c.ClientTimeout = 15 * time.Second

@@ -20,6 +20,7 @@ type offsets struct {
 // group is one consumer group: here only what simple groups have.
 type group struct {
 	name  string
+	gone  bool // deleted with values still pending: until a next commit it is unknown to everybody
 	slots []offsetSlot
 	at    map[TopicPartition]int32
 }
@@ -128,8 +129,17 @@ func (o *offsets) get(b *Broker, name string) int16 {
 	return ok
 }
 
+// known is the group of that name; nil if there is none.
+func (o *offsets) known(name string) *group {
+	if g := o.byName[name]; g != nil && !g.gone {
+		return g
+	}
+	return nil
+}
+
 func (o *offsets) ensure(name string) *group {
 	if g := o.byName[name]; g != nil {
+		g.gone = false
 		return g
 	}
 	g := &group{name: name, at: map[TopicPartition]int32{}}
@@ -226,7 +236,7 @@ func (s *offsetSlot) clear() {
 
 // drop deletes a group.
 func (o *offsets) drop(name string) bool {
-	g := o.byName[name]
+	g := o.known(name)
 	if g == nil {
 		return false
 	}

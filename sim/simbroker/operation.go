@@ -53,6 +53,9 @@ type operations struct {
 	// shadows are identities that a coordinator fenced in memory only: what they are refused says nothing about what the
 	// log of transactions holds.
 	shadows map[operationKey]bool
+	// former is when a coordinator that was one no more spoke last about an id: what it refuses out of its memory says
+	// nothing about the log either.
+	former map[string]env.Instant
 }
 
 type operationKey struct {
@@ -162,7 +165,7 @@ func (c *Cluster) endOperation(o *Operation, resp kmsg.Response) {
 			o.ProducerID, o.Epoch = r.ProducerID, r.ProducerEpoch
 		}
 	case producerFenced, invalidProducerEpoch, invalidProducerID:
-		if c.ops.shadows[operationKey{id: o.ID, pid: o.ProducerID, epoch: o.Epoch}] {
+		if c.ops.shadows[operationKey{id: o.ID, pid: o.ProducerID, epoch: o.Epoch}] || c.formerSpoke(o) {
 			c.drop(o)
 			return
 		}
@@ -170,6 +173,10 @@ func (c *Cluster) endOperation(o *Operation, resp kmsg.Response) {
 	case networkException, coordinatorNotAvailable, notCoordinator, notEnoughReplicas, unknownServerError:
 		c.unknownOperation(o) // the record may be durable all the same
 	case invalidTxnState, transactionAbortable, outOfOrderSequence:
+		if c.formerSpoke(o) {
+			c.drop(o)
+			return
+		}
 		o.Result, o.Return = OperationRefused, c.w.Now()
 	default:
 		c.drop(o) // asked at the wrong place or time: nothing happened
@@ -246,6 +253,20 @@ func (c *Cluster) drop(o *Operation) {
 			return
 		}
 	}
+}
+
+// recordFormer notes that a former coordinator speaks about an id.
+func (c *Cluster) recordFormer(id string) {
+	if c.ops.former == nil {
+		c.ops.former = map[string]env.Instant{}
+	}
+	c.ops.former[id] = c.w.Now()
+}
+
+// formerSpoke tells whether the answer to an operation may be one of a former coordinator.
+func (c *Cluster) formerSpoke(o *Operation) bool {
+	at, spoke := c.ops.former[o.ID]
+	return spoke && at >= o.Call
 }
 
 // recordShadow notes that an identity is about to be fenced in memory, although its transaction is still open.

@@ -57,6 +57,7 @@ func (b *Broker) coordinator(id string) *shard {
 	s := b.c.coordinator(id)
 	if f := b.formerly(s); f != nil {
 		b.reached(probeStale)
+		b.c.recordFormer(id)
 		return f
 	}
 	return s
