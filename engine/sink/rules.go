@@ -19,6 +19,9 @@ type Rules struct {
 	Reusable func(endTxnAnswered, confirmed bool) bool
 	// InTurn tells whether the commits of a subtask are sent one after the other, none behind a refused one. Sound: always.
 	InTurn func() bool
+	// Sealed tells whether nothing is written with an identity from its barrier on: until its end marker is on a partition a
+	// record would join, and be visible with a checkpoint that does not hold its position. Sound: always.
+	Sealed func() bool
 	// RecordFailed tells whether the failure of a record or marker fails the task. Sound: always.
 	RecordFailed func(error) bool
 
@@ -48,6 +51,7 @@ func DefaultRules() *Rules {
 		Name:          Name.String,
 		Reusable:      func(_, confirmed bool) bool { return confirmed },
 		InTurn:        func() bool { return true },
+		Sealed:        func() bool { return true },
 		RecordFailed:  func(error) bool { return true },
 		Lock:          LockSalvage,
 		Survey:        SurveyTokens,

@@ -94,11 +94,11 @@ func (w *Writer) initialise(e PrepareID, done func(kafka.Identity)) {
 // the same, and a record that failed must not be missing from a checkpoint that completes.
 func (w *Writer) seal(e SealEpoch) {
 	producer := w.producers[e.Number]
-	if w.producer == producer {
-		w.producer = nil
+	if w.rules.Sealed() {
+		w.freeze(producer)
 	}
-	w.sealing = true
 	w.mark(e, func() {
+		w.freeze(producer)
 		producer.Flush(func(err error) {
 			if w.closed {
 				return
@@ -116,6 +116,14 @@ func (w *Writer) seal(e SealEpoch) {
 			w.ctx.Wake()
 		})
 	})
+}
+
+// freeze ends the writing with a producer. The next transaction begins when this one is flushed.
+func (w *Writer) freeze(producer *kafka.Producer) {
+	if w.producer == producer {
+		w.producer = nil
+	}
+	w.sealing = true
 }
 
 func (w *Writer) mark(e SealEpoch, done func()) {

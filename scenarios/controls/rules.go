@@ -16,7 +16,7 @@ import (
 )
 
 // All lists the known-bad engines, each made anew: some remember things.
-func All() []Engine { return slices.Concat(links(), rules(), identities()) }
+func All() []Engine { return slices.Concat(links(), rules(), identities(), kafkaRules()) }
 
 // rules are the engines that break one rule of the protocol each.
 func rules() []Engine {

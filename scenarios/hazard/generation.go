@@ -12,11 +12,11 @@ import (
 var generations = []Hazard{
 	{
 		Number: 29, Title: "generations mixed",
-		Story:    "Records are written with Produce v12 and the transaction is ended with EndTxn v4, which leaves the epoch: the next transaction's first batch is acknowledged as a repetition and dropped.",
-		Where:    Places{{From: "k400", TV: []int16{1, 2}}},
-		ClosedBy: "one generation per identity, stored in the token",
-		Show:     generationsMixed,
-		Control:  "generations-mixed",
+		Story:     "Records are written with Produce v12 and the transaction is ended with EndTxn v4, which leaves the epoch: the next transaction's first batch is acknowledged as a repetition and dropped.",
+		Where:     Places{{From: "k400", TV: []int16{1, 2}}},
+		ClosedBy:  "one generation per identity, stored in the token",
+		Show:      generationsMixed,
+		NoControl: "an id that is used again without an initialisation begins at sequence 0 of the same epoch, and loses records without any fault",
 		Engine: []Trial{
 			{Plan: "hazards/H29-version-raised", Evidence: []Evidence{struck, said("raise-version: true"), bothProtocols}},
 		},
@@ -24,11 +24,11 @@ var generations = []Hazard{
 	},
 	{
 		Number: 30, Title: "advertised versions at transaction.version 0",
-		Story:    "The broker offers EndTxn v5 and Produce v12 whatever the feature says. At transaction.version 0 they are answered 35, and the id is stuck: 51, and no timeout, until the broker restarts.",
-		Where:    Places{{From: "k400", TV: []int16{0}}},
-		ClosedBy: "the finalized feature decides, not the ranges of versions",
-		Show:     advertisedVersion,
-		Control:  "advertised-versions",
+		Story:     "The broker offers EndTxn v5 and Produce v12 whatever the feature says. At transaction.version 0 they are answered 35, and the id is stuck: 51, and no timeout, until the broker restarts.",
+		Where:     Places{{From: "k400", TV: []int16{0}}},
+		ClosedBy:  "the finalized feature decides, not the ranges of versions",
+		Show:      advertisedVersion,
+		NoControl: "it cannot write its first record, without any fault",
 		Engine: []Trial{
 			{Plan: "hazards/H30-feature-decides", Profiles: []string{"k400-tv0", "k44-tv0"}, Evidence: []Evidence{struck, offersNewEndTxn}},
 		},

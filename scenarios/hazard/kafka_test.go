@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ import (
 
 // underControl is a real cluster whose brokers can be killed, as a backend.
 type underControl struct {
-	*realstage.Backend
+	*realstage.Mover
 	cluster *localkafka.Cluster
 	taken   int // the broker that was killed for TakeLeader
 }
@@ -98,6 +99,9 @@ func answer(conn net.Conn, to kmsg.Request) (kmsg.Response, error) {
 	return resp, resp.ReadFrom(frame)
 }
 
+// Patience implements stage.Impatient. Brokers that were killed come back within seconds, and on a busy machine within a minute.
+func (u *underControl) Patience() time.Duration { return time.Minute }
+
 // TakeLeader implements Leaderless: it kills the broker that leads the partition, of which it must hold the only replica.
 func (u *underControl) TakeLeader(tp id.TopicPartition) error {
 	if u.cluster.Nodes() == 1 {
@@ -109,7 +113,14 @@ func (u *underControl) TakeLeader(tp id.TopicPartition) error {
 		err = u.cluster.Kill(on)
 	}
 	u.taken = on
-	return err
+	if err != nil {
+		return err
+	}
+	// It counts as gone when the controller says so.
+	return stage.Run(u, 901, func(t *stage.T) {
+		s := &Scene{T: t, account: &account{}}
+		leaderless(s, tp)
+	})
 }
 
 // GiveLeader implements Leaderless.
@@ -138,12 +149,13 @@ func startCluster(t *testing.T, version string, nodes int, settings []Setting) *
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	b, err := realstage.New("kafka "+label(version), c.Bootstrap())
+	b, err := realstage.NewMover("kafka "+label(version), c.Bootstrap())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	return &underControl{Backend: b, cluster: c}
+	b.Limit(10 * time.Minute)
+	return &underControl{Mover: b, cluster: c}
 }
 
 // port is the first of a hundred that the clusters may use.
@@ -206,25 +218,44 @@ func TestHazardsKafka(t *testing.T) {
 		t.Skip("starts real brokers: make hazards KAFKA_VERSION=4.4.0")
 	}
 	profile := profileOf(t, version)
-	for _, nodes := range []int{1, 3} {
-		t.Run(fmt.Sprintf("brokers=%d", nodes), func(t *testing.T) {
-			var list []Hazard
-			var settings []Setting
-			for _, h := range chosen() {
-				if max(1, h.Needs.Brokers) == nodes {
-					list = append(list, h)
-					settings = append(settings, h.Needs.Settings...)
-				}
-			}
-			if len(list) == 0 {
-				return
-			}
-			b := startCluster(t, version, nodes, settings)
-			for _, h := range list {
+	for _, c := range clusters() {
+		t.Run(fmt.Sprintf("brokers=%d", c.nodes), func(t *testing.T) {
+			b := startCluster(t, version, c.nodes, c.settings)
+			for _, h := range c.hazards {
 				t.Run(h.Name(), func(t *testing.T) { showReal(t, b, h, profile) })
 			}
 		})
 	}
+}
+
+// clusterOf is a cluster for the hazards that can share one.
+type clusterOf struct {
+	nodes    int
+	settings []Setting
+	hazards  []Hazard
+}
+
+// clusters share out the hazards chosen: all that need as many brokers, but for those whose settings would disturb others.
+func clusters() []*clusterOf {
+	var all []*clusterOf
+	for _, h := range chosen() {
+		nodes := max(1, h.Needs.Brokers)
+		alone := slices.ContainsFunc(h.Needs.Settings, func(s Setting) bool { return strings.Contains(s.Key, "expiration") })
+		i := slices.IndexFunc(all, func(c *clusterOf) bool { return c.nodes == nodes && !alone })
+		if i < 0 {
+			i = len(all)
+			all = append(all, &clusterOf{nodes: nodes})
+			if alone { // nobody finds it by its number of brokers
+				all[i].nodes = -nodes
+			}
+		}
+		all[i].settings = append(all[i].settings, h.Needs.Settings...)
+		all[i].hazards = append(all[i].hazards, h)
+	}
+	for _, c := range all {
+		c.nodes = max(c.nodes, -c.nodes)
+	}
+	return all
 }
 
 // showReal plays script and cure of a hazard, and prints what was found as recorded.go has it.

@@ -38,6 +38,9 @@ func (b *Backend) Within(limit time.Duration) *Backend {
 // Close ends the client.
 func (b *Backend) Close() { b.process.Close() }
 
+// Limit bounds the time of one script; 2 minutes.
+func (b *Backend) Limit(d time.Duration) { b.limit = d }
+
 // Name implements stage.Backend.
 func (b *Backend) Name() string { return b.name }
 
