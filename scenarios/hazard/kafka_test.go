@@ -223,6 +223,9 @@ func TestHazardsKafka(t *testing.T) {
 			b := startCluster(t, version, c.nodes, c.settings)
 			for _, h := range c.hazards {
 				t.Run(h.Name(), func(t *testing.T) { showReal(t, b, h, profile) })
+				if h.Number == 39 {
+					t.Run("H39 of franz-go", func(t *testing.T) { flushOnFenced(t, b.cluster.Bootstrap()) })
+				}
 			}
 		})
 	}
