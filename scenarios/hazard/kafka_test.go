@@ -30,7 +30,7 @@ type underControl struct {
 }
 
 func (u *underControl) KillBroker(i int) error   { return u.cluster.Kill(i) }
-func (u *underControl) StartBroker(i int) error  { return u.cluster.Start(context.Background(), i) }
+func (u *underControl) StartBroker(i int) error  { return u.start(i) }
 func (u *underControl) PauseBroker(i int) error  { return u.cluster.Pause(i) }
 func (u *underControl) ResumeBroker(i int) error { return u.cluster.Resume(i) }
 
@@ -125,7 +125,13 @@ func (u *underControl) TakeLeader(tp id.TopicPartition) error {
 
 // GiveLeader implements Leaderless.
 func (u *underControl) GiveLeader(id.TopicPartition) error {
-	return u.cluster.Start(context.Background(), u.taken)
+	return u.start(u.taken)
+}
+
+func (u *underControl) start(i int) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	return u.cluster.Start(ctx, i)
 }
 
 // startCluster starts brokers of the release under test.
@@ -144,7 +150,9 @@ func startCluster(t *testing.T, version string, nodes int, settings []Setting) *
 	if tv := os.Getenv("TRANSACTION_VERSION"); tv != "" {
 		config.Features = []string{"transaction.version=" + tv}
 	}
-	c, err := localkafka.Start(context.Background(), config)
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute) // on a busy machine
+	defer cancel()
+	c, err := localkafka.Start(ctx, config)
 	if err != nil {
 		t.Fatal(err)
 	}
