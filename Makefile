@@ -4,7 +4,9 @@ SEEDS ?= 10000
 OPERATIONS ?= 10000
 SEED ?= 1
 
-.PHONY: run build test test-short bench lint soak conformance fuzz record clean
+KAFKA_VERSION ?= 4.4.0
+
+.PHONY: run build test test-short bench lint soak conformance fuzz record hazards clean
 
 run: build ## 1,000 seeded disasters, then the same job on an embedded Kafka
 	bin/simrun campaign payments --seeds 1000 --for 40s
@@ -23,6 +25,10 @@ test-short:
 bench: ## all Go benchmarks; .ci/bench measures the payments job on a real Kafka
 	@echo "$$(nproc) cores, load $$(cut -d' ' -f1 /proc/loadavg)"
 	$(GO) test -run '^$$' -bench . -benchtime 2s ./...
+
+hazards: ## each hazard on real brokers; TRANSACTION_VERSION=1 and HAZARDS="H3 H28" narrow it down
+	@KAFKA_VERSION=$(KAFKA_VERSION) .ci/kafka fetch >/dev/null
+	ONEFOLD_HAZARDS=$(KAFKA_VERSION) $(GO) test -count=1 -timeout 60m -v -run TestHazardsKafka ./scenarios/hazard
 
 lint:
 	.ci/lint
