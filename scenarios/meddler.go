@@ -51,8 +51,6 @@ var meddling = []struct {
 	{"delete-records", (*meddler).deleteRecords},
 	// compacts the output topics once a second from there on
 	{"compact", (*meddler).compact},
-	// raises the cluster's feature transaction.version to 2
-	{"raise-version", (*meddler).raiseVersion},
 	// makes the outputs' partitions forget the producers that have nothing open
 	{"expire-producers", (*meddler).expireProducers},
 	// writes a marker with a coordinator epoch that is too high for every producer of the outputs that has nothing open
@@ -234,10 +232,6 @@ func (m *meddler) compact() {
 		}
 	}
 	m.loop.After(time.Second, m.compact)
-}
-
-func (m *meddler) raiseVersion() {
-	m.tell("%v", m.w.Cluster.Finalize(2))
 }
 
 func (m *meddler) expireProducers() {

@@ -18,7 +18,7 @@ var generations = []Hazard{
 		Show:      generationsMixed,
 		NoControl: "an id that is used again without an initialisation begins at sequence 0 of the same epoch, and loses records without any fault",
 		Engine: []Trial{
-			{Plan: "hazards/H29-version-raised", Evidence: []Evidence{struck, said("raise-version: true"), bothProtocols}},
+			{Plan: "hazards/H29-version-raised", Evidence: []Evidence{struck, bothProtocols}},
 		},
 		Real: Real{Feasible: true, Note: "one broker"},
 	},
