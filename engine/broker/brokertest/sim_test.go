@@ -1,6 +1,8 @@
 package brokertest_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/onefold/onefold/engine/broker/brokertest"
@@ -45,5 +47,33 @@ func TestSuiteHasItsCases(t *testing.T) {
 	b, _ := simulated(t, "k44", 2)
 	if properties, others := brokertest.Cases(b); properties != brokertest.Properties || others < 18 {
 		t.Fatalf("%d properties and %d other cases", properties, others)
+	}
+}
+
+// A suite that a cluster of another release passes would prove nothing about this one.
+func TestSuiteTellsReleasesApart(t *testing.T) {
+	for _, x := range []struct {
+		profile string
+		as      brokertest.Release
+		differs string
+	}{
+		{"k35", brokertest.Kafka37, "P6 P9 P11 P21"},
+		{"k37", brokertest.Kafka39, "P24"},
+		{"k39", brokertest.Kafka40, "P5 P8 P21"},
+		{"k400", brokertest.Kafka40, "P2 P3 P11"},
+		{"k401", brokertest.Kafka400, "P2 P3 P11"},
+		{"k401", brokertest.Kafka41, "P15 P24"},
+		{"k41", brokertest.Kafka40, "P15 P24"},
+	} {
+		b, _ := simulated(t, x.profile, 3)
+		var cases []string
+		for _, d := range brokertest.Differences(b, x.as) {
+			if !slices.Contains(cases, d.Case) {
+				cases = append(cases, d.Case)
+			}
+		}
+		if got := strings.Join(cases, " "); got != x.differs {
+			t.Errorf("%s as Kafka %s differs in %q, not in %q", x.profile, x.as.Version, got, x.differs)
+		}
 	}
 }
