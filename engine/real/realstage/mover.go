@@ -86,7 +86,26 @@ func (m *Mover) MoveCoordinator(transactionalID string) error {
 	if err != nil {
 		return err
 	}
-	return m.MoveLeader(id.TopicPartition{Topic: log, Partition: javaHash(transactionalID) % int32(len(t.Partitions))})
+	tp := id.TopicPartition{Topic: log, Partition: javaHash(transactionalID) % int32(len(t.Partitions))}
+	if err := m.MoveLeader(tp); err != nil {
+		return err
+	}
+	now, _, err := m.partition(ctx, tp)
+	if err != nil {
+		return err
+	}
+	req := kmsg.NewPtrFindCoordinatorRequest()
+	req.Version, req.CoordinatorType, req.CoordinatorKeys = 4, 1, []string{transactionalID}
+	resp, err := req.RequestWith(ctx, m.brokers[0])
+	if err != nil {
+		return err
+	}
+	for _, c := range resp.Coordinators {
+		if c.ErrorCode != 0 || c.NodeID != now.Leader {
+			return fmt.Errorf("%s was moved to %d, but broker %d coordinates %s, code %d", tp, now.Leader, c.NodeID, transactionalID, c.ErrorCode)
+		}
+	}
+	return nil
 }
 
 // javaHash is the hash by which an id belongs to a partition: the amount of Java's, not the bits without the sign.
