@@ -55,11 +55,11 @@ func newChaos(c *console) *cobra.Command {
 		Long: "chaos starts brokers and `realrun run` processes, writes input, strikes what the plan says when it says so, and lets the\n" +
 			"checker judge the topics. The same file, byte for byte, runs in the simulator: `simrun repro FILE`. Both must come to the\n" +
 			"same verdict.\n\n" +
-			"What can be done from outside: " + strings.Join(doable(), "; ") + ".\n" +
+			"What can be done from outside:\n" + strings.Join(doable(), "") +
 			"Targets: process1 (jm1 with its share of the TaskManagers), processes, self (the one that passed the hook), broker0,\n" +
 			"brokers, leader, coordinator. Times are wall time. A plan that asks for more is refused, with what to write instead.\n\n" +
-			"Without --kafka-jars the broker is kfake, in a process of its own; it is never killed. The kept plans can be named without\n" +
-			"their path: " + strings.Join(keptNames(), ", ") + ".",
+			"Without --kafka-jars the broker is kfake, in a process of its own; it is never killed. These plans are kept, and can be\n" +
+			"named without their path:\n  " + strings.Join(keptNames(), "\n  "),
 		Example: "  realrun chaos --plan killed-at-commit\n" +
 			"  realrun chaos --plan scenarios/outside/testdata/zombie.plan\n" +
 			"  KAFKA_VERSION=4.4.0 .ci/kafka fetch\n" +
@@ -95,7 +95,7 @@ func doable() []string {
 	var all []string
 	for k := range faults.KindCount {
 		if how := outside.How(k); how != "" {
-			all = append(all, fmt.Sprintf("%s (%s)", k, how))
+			all = append(all, fmt.Sprintf("  %-20s %s\n", k, how))
 		}
 	}
 	return all
@@ -139,13 +139,18 @@ func (x *chaos) prepare() (*ordeal, error) {
 	case errors.As(err, &at):
 		return nil, fmt.Errorf("%s:%d:%d: %s", x.plan, at.Line, at.Column, at.Reason)
 	case err != nil:
-		return nil, fmt.Errorf("%s cannot be done from outside: %w\n  in the simulator it can: simrun repro %s", x.plan, err, x.plan)
+		return nil, fmt.Errorf("%s: %w\n  in the simulator all of it can be done: simrun repro %s", x.plan, err, x.file())
 	}
 	switch {
 	case x.records < 0, x.brokers < 0:
 		return nil, errors.New("--records and --brokers: want whole numbers from 1 on; 0 is what the plan says")
 	case x.brokers > 0 && b == outside.Kfake:
 		return nil, errors.New("--brokers is for real brokers: --kafka-jars DIR; kfake is one")
+	}
+	if flags := outside.EngineFlags(plan.Engine); len(flags) > 0 && flags[0] == "--engine" {
+		if _, err := engineOf(plan.Engine); err != nil {
+			return nil, err
+		}
 	}
 	if x.records > 0 {
 		setup.Records = x.records
