@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ type generator struct {
 	partitions int32
 	accounts   uint64
 	from       int64
+	patience   time.Duration // how long the last answers are waited for; 0: a minute
 }
 
 // generated is what a generator has written.
@@ -175,7 +177,7 @@ func (g *generator) write(ctx context.Context, c *console, cl *kgo.Client, job j
 		})
 	}
 	// An interrupt stops the writing, not the waiting for answers.
-	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(g.patience, time.Minute))
 	defer cancel()
 	err := cl.Flush(rest)
 	if f := failure.Load(); f != nil {

@@ -61,6 +61,7 @@ const (
 	backoffMax      = 10 * time.Second
 	startMax        = time.Minute
 	hookMax         = 20 * time.Second
+	writeMax        = 4 * time.Minute // brokers of a busy machine take a while to start again
 	// maxFailures is how often in a row a process may end by itself without a checkpoint in between.
 	maxFailures = 8
 )
@@ -402,7 +403,7 @@ func (o *ordeal) write(ctx context.Context) error {
 	}
 	defer cl.Close()
 	each := uint64(o.setup.Records / len(o.job.Inputs))
-	g := &generator{records: each, rate: max(1, uint64(float64(each)/(o.setup.Burn-generatorBegins).Seconds())), accounts: uint64(o.setup.Accounts)}
+	g := &generator{records: each, rate: max(1, uint64(float64(each)/(o.setup.Burn-generatorBegins).Seconds())), accounts: uint64(o.setup.Accounts), patience: writeMax}
 	quiet := &console{out: io.Discard, err: io.Discard}
 	errs := make(chan error)
 	for _, logical := range o.job.Inputs {
