@@ -1,6 +1,8 @@
 package simbroker
 
 import (
+	"encoding/binary"
+	"fmt"
 	"testing"
 	"time"
 
@@ -26,6 +28,63 @@ func BenchmarkRequest(b *testing.B) {
 	r.loop.Post(func() { r.port.Send(0, q, again) })
 	r.w.RunUntil(func() bool { return n >= b.N }, 1<<62)
 	r.alive()
+}
+
+// BenchmarkSteps is what partitions do, without a network around it: a step is a batch checked and appended, a marker, a
+// fetch of both readers, an answer to a writer whose replicas have it.
+func BenchmarkSteps(b *testing.B) {
+	for _, copies := range []int{1, 3} {
+		b.Run(fmt.Sprintf("copies=%d", copies), func(b *testing.B) {
+			r := newRig(b, 1, "k44", func(c *Config) { c.Encode = false; c.Expensive = false; c.Replication.Factor = copies })
+			x := identity{"a", 1, 0}
+			p := r.c.mustFind("out", 0)
+			leader := r.c.brokers[p.leader]
+			data := batchOf(x, 0, true, "some value", "another")
+			fetch := fetchReq(0, 0, true, 1<<20, 0)
+			var resp *kmsg.FetchResponse
+			steps := 0
+			acked := func(code int16) {
+				if code != ok {
+					b.Fatal(code)
+				}
+				steps++
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := range b.N {
+				epoch := int16(i % 30000)
+				if epoch == 0 {
+					x.pid++
+				}
+				binary.BigEndian.PutUint64(data[atProducerID:], uint64(x.pid))
+				binary.BigEndian.PutUint16(data[atEpoch:], uint16(epoch))
+				h := readHeader(data)
+				guard := p.log.protect(&h, 2)
+				if _, code := p.log.checkProducer(&h, guard, &leader.profile); code != ok {
+					b.Fatal(code)
+				}
+				p.log.appendBatch(data, &h, p.leaderEpoch, -1)
+				p.written()
+				p.whenCommitted(p.log.leo, time.Hour, acked)
+				p.writeMarker(leader, marker{pid: x.pid, epoch: epoch + 1, commit: i%2 == 0, version: 2}, acked)
+				steps += 2
+				for level := range int8(2) {
+					fetch.IsolationLevel = level
+					fetch.Topics[0].Partitions[0].FetchOffset = max(p.log.hw-3, 0)
+					resp, _ = leader.fetchNow(fetch, resp)
+					steps++
+				}
+				if copies > 1 && len(p.acks) > 64 {
+					r.w.RunUntil(func() bool { return len(p.acks) == 0 }, r.w.Now().Add(time.Second))
+				}
+				if i%1000 == 999 { // a log does not grow for ever
+					p.log.deleteBefore(p.log.hw)
+				}
+			}
+			b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "operations/s")
+			r.alive()
+		})
+	}
 }
 
 // BenchmarkTransaction is a transaction of three partitions with a long-polling reader on each.
