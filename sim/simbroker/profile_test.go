@@ -20,7 +20,7 @@ func TestProfilesByRelease(t *testing.T) {
 		{"HasFeature", func(p *Profile) bool { return p.HasFeature }, "k400 k401 k41 k42 k43 k44"},
 		{"TransactionVersion 2", func(p *Profile) bool { return p.TransactionVersion == 2 }, "k400 k401 k41 k42 k43 k44"},
 		{"FenceTwice", func(p *Profile) bool { return p.FenceTwice }, "k400"},
-		{"EpochBefore48", func(p *Profile) bool { return p.EpochBefore48 }, "k39 k401 k41 k42 k43 k44"},
+		{"EpochBefore48", func(p *Profile) bool { return p.EpochBefore48 }, "k39 k41 k42 k43 k44"},
 		{"SeqZeroTV2", func(p *Profile) bool { return p.SeqZeroTV2 }, "k41 k42 k43 k44"},
 		{"MarkerStrict", func(p *Profile) bool { return p.MarkerStrict }, "k42 k43 k44"},
 		{"NegotiateMarkers", func(p *Profile) bool { return p.NegotiateMarkers }, "k42 k43 k44"},
