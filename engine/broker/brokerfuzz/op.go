@@ -116,6 +116,15 @@ func shapeOf(k Kind) *shape {
 	return nil
 }
 
+// changes tells whether an operation can change what is seen; others only ask.
+func (o *Op) changes() bool {
+	switch o.Kind {
+	case Restart, Fetch, ListOffsets, OffsetFetch, Describe, List, Producers:
+		return false
+	}
+	return true
+}
+
 // producer finds a producer by its name.
 func (s *Sequence) producer(name string) *Producer {
 	for i := range s.Producers {

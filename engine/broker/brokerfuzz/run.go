@@ -108,7 +108,9 @@ func (r *run) all() {
 		r.operation = i + 1
 		began = r.process.Now()
 		lines := r.perform(&o)
-		lines = append(lines, r.settle(began, o.Kind == Wait)...)
+		if o.changes() {
+			lines = append(lines, r.settle(began, o.Kind == Wait)...)
+		}
 		r.transcript.Answers = append(r.transcript.Answers, lines)
 		if r.stuck {
 			break
