@@ -161,33 +161,24 @@ func tellAnswer(resp kmsg.Response, err error) string {
 	case *kmsg.AddOffsetsToTxnResponse:
 		return code(r.ErrorCode)
 	case *kmsg.AddPartitionsToTxnResponse:
-		for _, t := range r.Topics {
-			for _, p := range t.Partitions {
-				return code(p.ErrorCode)
-			}
+		if len(r.Topics) > 0 && len(r.Topics[0].Partitions) > 0 {
+			return code(r.Topics[0].Partitions[0].ErrorCode)
 		}
 	case *kmsg.ProduceResponse:
-		for _, t := range r.Topics {
-			for _, p := range t.Partitions {
-				if p.ErrorCode == 0 {
-					return fmt.Sprintf("0, offset %d", p.BaseOffset)
-				}
-				return code(p.ErrorCode)
+		if len(r.Topics) > 0 && len(r.Topics[0].Partitions) > 0 {
+			p := &r.Topics[0].Partitions[0]
+			if p.ErrorCode == 0 {
+				return fmt.Sprintf("0, offset %d", p.BaseOffset)
 			}
+			return code(p.ErrorCode)
 		}
 	case *kmsg.TxnOffsetCommitResponse:
-		for _, t := range r.Topics {
-			for _, p := range t.Partitions {
-				return code(p.ErrorCode)
-			}
+		if len(r.Topics) > 0 && len(r.Topics[0].Partitions) > 0 {
+			return code(r.Topics[0].Partitions[0].ErrorCode)
 		}
 	case *kmsg.WriteTxnMarkersResponse:
-		for _, m := range r.Markers {
-			for _, t := range m.Topics {
-				for _, p := range t.Partitions {
-					return code(p.ErrorCode)
-				}
-			}
+		if len(r.Markers) > 0 && len(r.Markers[0].Topics) > 0 && len(r.Markers[0].Topics[0].Partitions) > 0 {
+			return code(r.Markers[0].Topics[0].Partitions[0].ErrorCode)
 		}
 	}
 	return "answered"

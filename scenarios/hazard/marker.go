@@ -181,8 +181,9 @@ func markerWrittenByHand(t *Scene) string {
 	if p, known := t.Producer(two, who.ProducerID); known && p.OpenFrom >= 0 {
 		code := t.markAs(two, p.ProducerID, int16(p.ProducerEpoch), true, p.CoordinatorEpoch)
 		if code == kafka.InvalidProducerEpoch { // a marker of version 2 needs the next epoch
-			t.T.WriteMarker(two, p, true)
+			code = t.T.WriteMarker(two, p, true)
 		}
+		t.Check(code == kafka.OK, "marker by hand: %v", code)
 	}
 	t.Closed(who, two)
 	t.Check(slices.Equal(t.Committed(two), []string{"b"}), "read %v", t.Committed(two))

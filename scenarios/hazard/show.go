@@ -25,7 +25,7 @@ func ShowOn(b stage.Backend, h Hazard) (Sight, error) {
 	})
 	s.Account = a.lines
 	if err != nil {
-		return s, fmt.Errorf("H%d on %s: %w", h.Number, b.Name(), err)
+		return s, fmt.Errorf("hazard H%d on %s: %w", h.Number, b.Name(), err)
 	}
 	return s, nil
 }
@@ -54,7 +54,7 @@ func Cure(h Hazard, profile string) (Sight, error) { return simulate(h, profile,
 func simulate(h Hazard, profile string, play func(stage.Backend, Hazard) (Sight, error)) (Sight, error) {
 	b, err := newSimulated(profile, h.Needs)
 	if err != nil {
-		return Sight{Profile: profile}, fmt.Errorf("H%d: %w", h.Number, err)
+		return Sight{Profile: profile}, fmt.Errorf("hazard H%d: %w", h.Number, err)
 	}
 	defer b.Close()
 	s, err := play(b, h)

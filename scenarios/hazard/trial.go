@@ -59,7 +59,7 @@ func (t Trial) Try(profile string) (Outcome, error) {
 	p.Expect = []string{t.Verdict.String()}
 	o.Command = fmt.Sprintf("simrun repro scenarios/testdata/%s.plan", t.Plan)
 	if own != profile {
-		o.Command += " --profile " + profile
+		o.Command = fmt.Sprintf("simrun run %s --plan scenarios/testdata/%s.plan --profile %s", p.Scenario, t.Plan, profile)
 	}
 	var tells []func(*scenarios.Result) bool
 	r, err := scenarios.Run(p, scenarios.Options{Watch: func(w *scenarios.World) {
