@@ -187,21 +187,45 @@ func label(version string) string {
 	return version
 }
 
-// profileOf is the profile that stands for a release.
-func profileOf(t *testing.T, version string) string {
-	for _, p := range [...]struct{ prefix, profile string }{
-		{"4.4.", "k44"}, {"4.3.", "k43"}, {"4.2.", "k42"}, {"4.1.", "k41"}, {"4.0.0", "k400"}, {"4.0.", "k401"},
-		{"3.9.", "k39"}, {"3.8.", "k39"}, {"3.7.", "k37"}, {"3.6.", "k37"}, {"3.5.", "k35"},
-	} {
+// releasesAre says which profile stands for a release.
+var releasesAre = [...]struct{ prefix, profile string }{
+	{"4.4.", "k44"}, {"4.3.", "k43"}, {"4.2.", "k42"}, {"4.1.", "k41"}, {"4.0.0", "k400"}, {"4.0.", "k401"},
+	{"3.9.", "k39"}, {"3.8.", "k39"}, {"3.7.", "k37"}, {"3.6.", "k37"}, {"3.5.", "k35"},
+}
+
+// profileOf is the profile that stands for what a label names.
+func profileOf(t *testing.T, label string) string {
+	version, tv, lower := strings.Cut(label, " TV")
+	for _, p := range releasesAre {
 		if strings.HasPrefix(version, p.prefix) {
-			if tv := os.Getenv("KAFKA_TV"); tv != "" && tv != "2" {
+			if lower {
 				return p.profile + "-tv" + tv
 			}
 			return p.profile
 		}
 	}
-	t.Fatalf("no profile stands for Kafka %s", version)
+	t.Fatalf("no profile stands for Kafka %s", label)
 	return ""
+}
+
+// What was recorded on real brokers is what the catalogue says, and so what the simulated ones show.
+func TestRecorded(t *testing.T) {
+	if len(recorded) < 150 {
+		t.Errorf("%d records", len(recorded))
+	}
+	for i, r := range recorded {
+		h, known := Find(r.Number)
+		if !known || r.What == "" {
+			t.Errorf("%+v", r)
+			continue
+		}
+		if want := h.Where.Hold(profileOf(t, r.Version)); r.Seen != want {
+			t.Errorf("%s on %s: seen %v, and the catalogue says %v", h.Name(), r.Version, r.Seen, want)
+		}
+		if i > 0 && (recorded[i-1].Number > r.Number || recorded[i-1].Number == r.Number && recorded[i-1].Version >= r.Version) {
+			t.Errorf("%s on %s is out of order", h.Name(), r.Version)
+		}
+	}
 }
 
 // chosen are the hazards named in HAZARDS ("H3 H28"), or all that can be shown on a real broker.
@@ -225,7 +249,7 @@ func TestHazardsKafka(t *testing.T) {
 	if version == "" {
 		t.Skip("starts real brokers: make hazards KAFKA_VERSION=4.4.0")
 	}
-	profile := profileOf(t, version)
+	profile := profileOf(t, label(version))
 	for _, c := range clusters() {
 		t.Run(fmt.Sprintf("brokers=%d", c.nodes), func(t *testing.T) {
 			b := startCluster(t, version, c.nodes, c.settings)
