@@ -189,8 +189,17 @@ func label(version string) string {
 
 // releasesAre says which profile stands for a release.
 var releasesAre = [...]struct{ prefix, profile string }{
-	{"4.4.", "k44"}, {"4.3.", "k43"}, {"4.2.", "k42"}, {"4.1.", "k41"}, {"4.0.0", "k400"}, {"4.0.", "k401"},
-	{"3.9.", "k39"}, {"3.8.", "k39"}, {"3.7.", "k37"}, {"3.6.", "k37"}, {"3.5.", "k35"},
+	{"4.4.", "k44"},
+	{"4.3.", "k43"},
+	{"4.2.", "k42"},
+	{"4.1.", "k41"},
+	{"4.0.0", "k400"},
+	{"4.0.", "k401"},
+	{"3.9.", "k39"},
+	{"3.8.", "k39"},
+	{"3.7.", "k37"},
+	{"3.6.", "k37"},
+	{"3.5.", "k35"},
 }
 
 // profileOf is the profile that stands for what a label names.
