@@ -220,7 +220,8 @@ func (r *run) list(a *actor) []string {
 			return []string{code(x.ErrorCode)}
 		}
 		for _, t := range x.TransactionStates {
-			if i := slices.Index(r.ids, t.TransactionalID); i >= 0 {
+			// A broker may list an id for a while that another one has taken over.
+			if i := slices.Index(r.ids, t.TransactionalID); i >= 0 && r.node(target{coordinatorOf, t.TransactionalID, 0}) == node {
 				found = append(found, fmt.Sprintf("%s %s %s", r.bare(i), t.TransactionState, r.pid(t.ProducerID)))
 			}
 		}
