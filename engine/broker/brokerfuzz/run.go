@@ -130,12 +130,6 @@ func (r *run) once(node int32, req kmsg.Request) (kmsg.Response, error) {
 	return resp, err
 }
 
-// asked is an answer and its decisive code.
-type asked struct {
-	resp kmsg.Response
-	code int16
-}
-
 // request is one request of an operation, which can be built again with the same bytes.
 type request struct {
 	to    target

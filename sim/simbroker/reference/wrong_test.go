@@ -3,7 +3,6 @@ package reference_test
 import (
 	"testing"
 
-	"github.com/onefold/onefold/engine/broker/brokerfuzz"
 	"github.com/onefold/onefold/engine/real/conform"
 	"github.com/onefold/onefold/sim/simbroker"
 	"github.com/onefold/onefold/sim/simbroker/reference"
@@ -49,7 +48,7 @@ func TestWrongModelsAreFound(t *testing.T) {
 			d := r.Differences[0]
 			t.Logf("found in sequence %d, %d operations left: %s", r.Sequences, len(d.Sequence.Ops), d.Place)
 			if len(d.Sequence.Ops) > 6 {
-				t.Errorf("%d operations are left:\n%s", len(d.Sequence.Ops), brokerfuzz.Sequence(d.Sequence))
+				t.Errorf("%d operations are left:\n%s", len(d.Sequence.Ops), d.Sequence)
 			}
 		})
 	}
