@@ -82,7 +82,7 @@ func (m moves) off(done func(error), work func() error) {
 }
 
 // tries is how often a sequence that was too slow is run.
-const tries = 4
+const tries = 3
 
 // Run performs one sequence. A run that was too slow for its own timeouts is repeated in other names.
 func (c *Cluster) Run(s brokerfuzz.Sequence) (t brokerfuzz.Transcript, err error) {
