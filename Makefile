@@ -26,7 +26,7 @@ bench: ## all Go benchmarks; .ci/bench measures the payments job on a real Kafka
 	@echo "$$(nproc) cores, load $$(cut -d' ' -f1 /proc/loadavg)"
 	$(GO) test -run '^$$' -bench . -benchtime 2s ./...
 
-hazards: ## each hazard on real brokers; KAFKA_TV=1 and HAZARDS="H3 H28" narrow it down
+hazards: ## each hazard on real brokers; KAFKA_TXN_VERSION=1 and HAZARDS="H3 H28" narrow it down
 	@KAFKA_VERSION=$(KAFKA_VERSION) .ci/kafka fetch >/dev/null
 	ONEFOLD_HAZARDS=$(KAFKA_VERSION) $(GO) test -count=1 -timeout 60m -v -run TestHazardsKafka ./scenarios/hazard
 

@@ -147,7 +147,7 @@ func startCluster(t *testing.T, version string, nodes int, settings []Setting) *
 	for _, s := range settings {
 		config.Settings = append(config.Settings, s.Key+"="+s.Value)
 	}
-	if tv := os.Getenv("KAFKA_TV"); tv != "" {
+	if tv := os.Getenv("KAFKA_TXN_VERSION"); tv != "" {
 		config.Features = []string{"transaction.version=" + tv}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute) // on a busy machine
@@ -181,7 +181,7 @@ func port(t *testing.T) int {
 
 // label names what is under test as the catalogue does: the release, and its transaction version where it is not its own.
 func label(version string) string {
-	if tv := os.Getenv("KAFKA_TV"); tv != "" && tv != "2" {
+	if tv := os.Getenv("KAFKA_TXN_VERSION"); tv != "" && tv != "2" {
 		return version + " TV" + tv
 	}
 	return version
@@ -252,7 +252,7 @@ func chosen() (list []Hazard) {
 // and model are wrong.
 //
 //	make hazards KAFKA_VERSION=4.4.0
-//	make hazards KAFKA_VERSION=4.4.0 KAFKA_TV=1 HAZARDS="H28 H44"
+//	make hazards KAFKA_VERSION=4.4.0 KAFKA_TXN_VERSION=1 HAZARDS="H28 H44"
 func TestHazardsKafka(t *testing.T) {
 	version := os.Getenv("ONEFOLD_HAZARDS")
 	if version == "" {
