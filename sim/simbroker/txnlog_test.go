@@ -258,7 +258,7 @@ func TestFenceAtTheLastEpoch(t *testing.T) {
 
 // An id is forgotten by a record of the log: one that cannot be written forgets nothing.
 func TestExpiryIsARecord(t *testing.T) {
-	r := newRig(t, 1, "k44", func(c *Config) { c.IDExpiration, c.IDScan = time.Second, 100 * time.Millisecond })
+	r := newRig(t, 1, "k44", func(c *Config) { c.IDExpiration, c.IDScan = time.Second, 100*time.Millisecond })
 	r.init("a")
 	at := r.c.Coordinator("a")
 	r.c.FailTxnLog(at, TxnLogRefused)
