@@ -160,16 +160,17 @@ func (p *partition) copied(began env.Instant) {
 	p.replicate()
 }
 
-// expand takes followers that fetch and have caught up into the ISR.
-func (p *partition) expand() {
+// expand takes followers that fetch and have caught up into the ISR. It tells whether there were any.
+func (p *partition) expand() (any bool) {
 	for i := range p.replicas {
 		r := &p.replicas[i]
 		caughtUp := r.log == p.log && r.acked >= p.log.hw && r.acked >= p.termStart()
 		if !r.isr && r.broker != p.leader && caughtUp && p.c.brokers[r.broker].led && p.fetches(r) {
-			r.isr = true
+			r.isr, any = true, true
 			p.noteISR()
 		}
 	}
+	return any
 }
 
 // termStart is the first offset of the leader's term.
@@ -258,10 +259,9 @@ func (p *partition) attend(now env.Instant) {
 			shrunk = p.shrink(r) || shrunk
 		}
 	}
-	if shrunk {
+	if p.expand() || shrunk {
 		p.advance()
 	}
-	p.expand()
 	p.replicate()
 }
 

@@ -505,6 +505,35 @@ func TestOffsetsAreReplicated(t *testing.T) {
 	equal(t, "what was not in time counts after all", at, 6)
 }
 
+// All brokers die at once: the first one that is back leads alone, below the minimum, and what it has is committed as soon as
+// enough replicas are in sync again, though nobody writes any more.
+func TestAllReplicasDie(t *testing.T) {
+	for seed := range uint64(20) {
+		r := newRig(t, seed, "k44", replicated)
+		r.wait(r.send(-1, 0, plain("a")))
+		r.c.Append("out", 1, []Record{{Value: []byte("b")}})
+		r.stall(0, r.followers(0)...)
+		r.wait(r.send(1, 0, plain("unknown")))
+		r.resume(0, r.followers(0)...)
+		for i := range 3 {
+			r.c.Node(i).Crash()
+		}
+		r.w.RunFor(time.Duration(seed) * 500 * time.Millisecond)
+		for i := range 3 {
+			r.c.Node(i).Start()
+		}
+		r.settle()
+		r.w.RunFor(3 * time.Second)
+		for part := range int32(3) {
+			p := r.c.mustFind("out", part)
+			equal(t, "high watermark", p.log.hw, p.log.leo)
+			equal(t, "in sync", r.inSync(part), 3)
+		}
+		equal(t, "acknowledged", r.committed(0)[0], "a")
+		sameStrings(t, "of a generator", r.committed(1), "b")
+	}
+}
+
 // Metadata names all replicas, those in sync, and those on brokers that are gone.
 func TestMetadataShowsReplicas(t *testing.T) {
 	r := newRig(t, 1, "k44", replicated)

@@ -89,7 +89,7 @@ func (p *partition) everywhere() {
 			if r.log != p.log {
 				p.rejoin(r)
 			}
-			r.leo = p.log.leo
+			r.leo, r.hw = p.log.leo, p.log.hw
 			if p.leader >= 0 {
 				r.acked = r.leo
 			}
