@@ -237,7 +237,7 @@ func (w *World) jobManager(p *proc.Process) jobmanager.Config {
 func (w *World) committer(x jobmanager.CommitterContext) operator.Committer {
 	c := sink.CommitterConfig{
 		Process: x.Process, Loop: x.Loop, Job: x.Job, Generation: x.Generation, AcceptLoss: x.AcceptLoss,
-		Sinks: sink.SpecsOf(x.Plan), ConfirmTimeout: 30 * time.Second,
+		Sinks: sink.SpecsOf(x.Plan), ConfirmTimeout: 30 * time.Second, MaxEpoch: int16(w.Shape.MaxEpoch),
 	}
 	if w.Engine.Committer != nil {
 		w.Engine.Committer(&c)

@@ -2,6 +2,7 @@ package sink
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"github.com/onefold/onefold/engine/id"
@@ -31,6 +32,9 @@ func newCommitter(cfg CommitterConfig) *Committer {
 	}
 	if cfg.RefenceAfter == 0 {
 		cfg.RefenceAfter = 2 * time.Second
+	}
+	if cfg.MaxEpoch == 0 {
+		cfg.MaxEpoch = math.MaxInt16
 	}
 	if cfg.Rules == nil {
 		cfg.Rules = DefaultRules()
@@ -95,7 +99,7 @@ func (c *Committer) prepare(done func(error)) {
 
 func (c *Committer) run(body func(Ask, *Plan), finished func()) {
 	p := &Plan{
-		Job: c.cfg.Job, Generation: c.cfg.Generation, Protocol: c.protocol, Sinks: c.cfg.Sinks, ConfirmLimit: c.cfg.ConfirmTimeout,
+		Job: c.cfg.Job, Generation: c.cfg.Generation, Protocol: c.protocol, MaxEpoch: c.cfg.MaxEpoch, Sinks: c.cfg.Sinks, ConfirmLimit: c.cfg.ConfirmTimeout,
 		RefenceAfter: c.cfg.RefenceAfter, AcceptLoss: c.cfg.AcceptLoss, Rules: c.rules, NoClusterRights: c.noRights,
 	}
 	script.Run(c.cfg.Loop, func(ask Ask) { body(ask, p) }, func(e Effect, done func(Fact)) {

@@ -1,8 +1,6 @@
 package sink
 
 import (
-	"math"
-
 	"github.com/onefold/onefold/engine/kafka"
 	"github.com/onefold/onefold/engine/token"
 )
@@ -25,9 +23,10 @@ var coordinatedNames = [...]string{"silent", "ongoing", "ongoing-repair", "prepa
 func (c Coordinated) String() string { return coordinatedNames[c] }
 
 // ReadCoordinator tells what Describe says of a token. An id is in quarantine until its token is confirmed, so a later
-// producer epoch of the same id belongs to a repair or an abort of this very transaction.
-func ReadCoordinator(t token.Token, d kafka.Transaction) Coordinated {
-	rotated := t.ProducerEpoch >= math.MaxInt16-1 && d.ProducerEpoch == 0
+// producer epoch of the same id belongs to a repair or an abort of this very transaction. An end at maxEpoch-1, the last
+// epoch that a client may have, moves the id to another producer id with epoch 0.
+func ReadCoordinator(t token.Token, d kafka.Transaction, maxEpoch int16) Coordinated {
+	rotated := t.ProducerEpoch >= maxEpoch-1 && d.ProducerEpoch == 0
 	if d.ProducerID != t.ProducerID && !rotated {
 		return Silent
 	}

@@ -149,7 +149,11 @@ func closeOne(ask Ask, p *Plan, s Spec, l kafka.ListedTransaction, where []id.To
 	if seen.Err != nil || offsets.Err != nil {
 		return nil
 	}
-	d := openOf(seen, offsets, l.ProducerID, now.ProducerEpoch)
+	last := now.ProducerEpoch
+	if now.ProducerID != l.ProducerID {
+		last = math.MaxInt16 // the epochs were used up, and the fencing moved the id to another producer id
+	}
+	d := openOf(seen, offsets, l.ProducerID, last)
 	if len(d.Partitions) == 0 && !d.Lane {
 		return nil
 	}

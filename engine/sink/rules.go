@@ -70,6 +70,7 @@ type Plan struct {
 	Job          id.Job
 	Generation   id.Generation
 	Protocol     int16 // generation of the transaction protocol, as in a token
+	MaxEpoch     int16 // at which the coordinator gives an id another producer id
 	Sinks        []Spec
 	ConfirmLimit time.Duration // how long to wait for one thing before giving up loudly
 	RefenceAfter time.Duration

@@ -52,7 +52,7 @@ func TestOrderScripts(t *testing.T) {
 func runScript(t *testing.T, d *datadriven.TestData) string {
 	s := &stage{facts: map[string][]string{}, state: joblog.State{Job: "j", Generation: 9, Fenced: 3}}
 	plan := &Plan{
-		Job: "j", Generation: 9, Protocol: 5, ConfirmLimit: 10 * time.Second, RefenceAfter: 2 * time.Second, Rules: DefaultRules(),
+		Job: "j", Generation: 9, Protocol: 5, MaxEpoch: 32767, ConfirmLimit: 10 * time.Second, RefenceAfter: 2 * time.Second, Rules: DefaultRules(),
 		Sinks: []Spec{{Operator: "s", Topic: "out", Parallelism: 1, TransactionTimeout: time.Minute}},
 	}
 	var tokens []token.Token

@@ -42,7 +42,7 @@ func SettleTransactions(ask Ask, p *Plan, items []Item) (Settled, error) {
 		if err := cmp.Or(desc.Err, seen.Err); err == nil {
 			var still []int
 			for _, i := range left {
-				at := inspect(items[i], find(desc, items[i].Token.TransactionalID), seen, try)
+				at := inspect(p, items[i], find(desc, items[i].Token.TransactionalID), seen, try)
 				switch {
 				case at.contradicted:
 					out.Contradicted = append(out.Contradicted, i)
@@ -97,9 +97,9 @@ type inspection struct {
 	dropped      Dropped
 }
 
-func inspect(item Item, now kafka.Transaction, seen Seen, try int) inspection {
+func inspect(p *Plan, item Item, now kafka.Transaction, seen Seen, try int) inspection {
 	t := item.Token
-	co := ReadCoordinator(t, now)
+	co := ReadCoordinator(t, now, p.MaxEpoch)
 	in := inspection{dropped: Dropped{Item: item, Now: now, LastEpoch: t.ProducerEpoch}}
 	var waits []string
 	for _, tp := range item.partitions() {

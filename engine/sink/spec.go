@@ -90,6 +90,8 @@ type CommitterConfig struct {
 	RefenceAfter time.Duration
 	// AcceptLoss lets a confirm go on after records were deleted by retention while their transaction was open.
 	AcceptLoss bool
+	// MaxEpoch is the highest epoch of a producer id; default 32767, as in Kafka. Simulated clusters may have a smaller one.
+	MaxEpoch int16
 	// Rules replaces decisions; nil is DefaultRules. It exists for negative controls.
 	Rules *Rules
 }

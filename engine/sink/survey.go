@@ -106,7 +106,7 @@ func judgeToken(ask Ask, p *Plan, item Item, now kafka.Transaction, seen Seen, p
 			says[i] = get[MarkerFound](ask, FindMarker{places[i]}).Witness
 		}
 	}
-	f := Finding{Token: t, Judgement: Judge(lane, salvaged, ReadCoordinator(t, now), says), Salvaged: salvaged}
+	f := Finding{Token: t, Judgement: Judge(lane, salvaged, ReadCoordinator(t, now, p.MaxEpoch), says), Salvaged: salvaged}
 	if lane == LaneOther && f.Verdict == Aborted {
 		reason, err := salvagedUnseen(ask, p, t, places)
 		if err != nil {
