@@ -40,6 +40,7 @@ func newConform(c *console) *cobra.Command {
 			"timeouts, markers by hand, ...), runs each on the cluster and on the simulated broker, and compares every answer and what can\n" +
 			"be seen afterwards. A difference is made small and printed as a file that repeats it.\n\n" +
 			"The cluster should look for timed out transactions often: transaction.abort.timed.out.transaction.cleanup.interval.ms=100.\n" +
+			"`make fuzz` and `make record` start such a Kafka, call this, and stop it again.\n" +
 			"Exit codes: 0 they agree, 1 they differ, 2 usage, or the cluster cannot be asked.",
 		Example: strings.Trim(`
   realrun conform --brokers 127.0.0.1:9092 --profile k44 --operations 100000 --seed 1
@@ -55,7 +56,7 @@ func newConform(c *console) *cobra.Command {
 
 func (f *conformance) flags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.brokers, "brokers", nil, "HOST:PORT of brokers, several with commas")
-	flags.StringVar(&f.profile, "profile", "k44", "the release that the cluster is, as the simulated broker knows it; -tv0 or -tv1 behind it for its transaction.version")
+	flags.StringVar(&f.profile, "profile", "k44", "the `RELEASE` of the cluster, k35 to k44; -tv0 or -tv1 behind it for its transaction.version")
 	flags.IntVar(&f.operations, "operations", 10000, "how many operations to draw")
 	flags.Uint64Var(&f.seed, "seed", 1, "what they are drawn from")
 	flags.IntVar(&f.lanes, "lanes", 24, "sequences side by side")

@@ -189,5 +189,5 @@ func (r caught) line(took time.Duration) string {
 	if r.Quiet != checker.Clean.String() {
 		quiet = " BUT " + r.Quiet + " on the empty plan"
 	}
-	return fmt.Sprintf("caught %-28s at seed %3d by %s, %d faults (%v)%s; %s", r.Engine, r.Seeds, r.Verdict, r.Faults, took.Round(time.Millisecond*100), quiet, r.Command)
+	return fmt.Sprintf("caught %-28s at seed %3d by %s, %s (%v)%s; %s", r.Engine, r.Seeds, r.Verdict, count(r.Faults, "fault"), took.Round(time.Millisecond*100), quiet, r.Command)
 }

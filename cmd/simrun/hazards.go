@@ -23,10 +23,15 @@ func (a *app) hazards() *cobra.Command {
 release closes it; and fault plans that put the engine in its way, with the verdict that is expected and proof that the
 condition came about. One hazard named is told step by step.
 
+The table: "shown" and "gone" are releases, TV1 and TV2 the cluster's transaction.version; "engine" is what became of the engine on
+each release: CLEAN, LOUD-LOSS (what is lost is named), REFUSED (it does not start on such brokers); a known-bad engine falls for
+the hazard. The steps: CURED is what a client does against a hazard that no release closes. A trial is one plan on one release.
+
 Exit codes: 0 everything is as the catalogue says, 1 it is not, 2 usage or environment.`,
 		Example: `  simrun hazards                       the table
   simrun hazards H13                   one of them, step by step
   simrun hazards H3 H10 --profile k41  two of them, on brokers 4.1 only
+  simrun hazards --profile k39         what can happen on brokers of 3.9
   simrun hazards --show                all of them, step by step`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			list, err := hazardsOf(args)
@@ -75,7 +80,7 @@ func (a *app) judgeHazards(reports []hazard.Report, quiet bool) error {
 		}
 	}
 	if !a.json && !quiet {
-		a.printf("\n%d hazards, %d trials of the engine: %d not as the catalogue says\n", len(reports), trials, len(wrong))
+		a.printf("\n%s, %s of the engine: %d not as the catalogue says\n", count(len(reports), "hazard"), count(trials, "trial"), len(wrong))
 	}
 	if len(wrong) == 0 {
 		return nil

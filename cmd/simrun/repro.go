@@ -19,6 +19,8 @@ func (a *app) repro() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "repro FILE",
 		Short: "Repeat a plan, or a failure's folder; exit 1 if a verdict against it comes again",
+		Long: `Repeat a plan, or the folder of a failure that a campaign wrote. A plan may have a line "expect DUP": then exit 0 if that verdict
+comes again, and 1 if it does not. Without one, exit 0 if the run is CLEAN, and 1 if a verdict against it comes again.`,
 		Example: `  simrun repro reports/out/payments-42
   simrun repro scenarios/testdata/dropped-marker-k44.plan --trace`,
 		Args: one("plan file, or a failure's folder that a campaign wrote"),
@@ -93,11 +95,14 @@ func (a *app) shrink() *cobra.Command {
 	return c
 }
 
-func faultsText(p faults.Plan) string {
-	if len(p.Faults) == 1 {
-		return "1 fault"
+func faultsText(p faults.Plan) string { return count(len(p.Faults), "fault") }
+
+// count is a number of things: 1 fault, 2 faults.
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
 	}
-	return fmt.Sprintf("%d faults", len(p.Faults))
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // writeWhole writes a file whole or not at all.

@@ -4,6 +4,7 @@ package reference
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/onefold/onefold/engine/broker/brokerfuzz"
@@ -23,7 +24,7 @@ type Cluster struct {
 func New(profile string) (Cluster, error) {
 	p, known := simbroker.ProfileOf(profile)
 	if !known {
-		return Cluster{}, fmt.Errorf("there is no profile %q; there are: %v, each with -tv0 or -tv1 behind it from 4.0 on", profile, simbroker.ProfileNames())
+		return Cluster{}, fmt.Errorf("there is no profile %q; there are %s; from 4.0 on also with -tv0 or -tv1 behind it", profile, strings.Join(simbroker.ProfileNames(), ", "))
 	}
 	return Cluster{Profile: p}, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/sim/simbroker/reference"
 )
 
-// profiles are the releases whose brokers were recorded: make record KAFKA_VERSION=... KAFKA_TV=... renews a file.
+// profiles are the releases whose brokers were recorded: make record KAFKA_VERSION=... KAFKA_TXN_VERSION=... renews a file.
 var profiles = map[string]string{
 	"3.5.2-tv0": "k35", "3.7.2-tv0": "k37", "3.9.2-tv0": "k39", "4.0.0-tv2": "k400", "4.0.2-tv2": "k401", "4.1.2-tv2": "k41",
 	"4.2.1-tv2": "k42", "4.3.1-tv2": "k43", "4.4.0-tv2": "k44", "4.4.0-tv1": "k44-tv1", "4.4.0-tv0": "k44-tv0",
