@@ -49,6 +49,8 @@ var meddling = []struct {
 	{"delete-markers", (*meddler).deleteMarkers},
 	// takes what the output topics hold, as retention does with records whose event times are old
 	{"delete-records", (*meddler).deleteRecords},
+	// takes the older half of what is undecided in them
+	{"delete-some", (*meddler).deleteSome},
 	// compacts the output topics once a second from there on
 	{"compact", (*meddler).compact},
 	// makes the outputs' partitions forget the producers that have nothing open
@@ -215,6 +217,18 @@ func (m *meddler) deleteRecords() {
 			high := m.w.Cluster.Bounds(f.name, f.partition).High
 			m.w.deleteBelow(f, high)
 			m.tell("%s/%d below %d", f.name, f.partition, high)
+		}
+	}
+}
+
+// deleteSome cuts through the ranges of open transactions.
+func (m *meddler) deleteSome() {
+	m.w.look()
+	for _, f := range m.w.reader.partitions {
+		if n := len(f.undecided); f.output && n > 1 {
+			cut := m.w.History.Records[f.undecided[n/2]].Offset
+			m.w.deleteBelow(f, cut)
+			m.tell("%s/%d below %d", f.name, f.partition, cut)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,9 +47,13 @@ func rolling(seed uint64, shape Shape) []faults.Fault {
 // checkReleases refuses a plan that upgrades a broker to what does not exist.
 func checkReleases(all []faults.Fault) error {
 	for _, f := range all {
-		if _, known := simbroker.ProfileOf(f.Profile); f.Kind == faults.UpgradeFault && !known {
-			return fmt.Errorf("%q: there is no release %s; there are %s", f, f.Profile, strings.Join(simbroker.ProfileNames(), ", "))
+		if f.Kind != faults.UpgradeFault || slices.Contains(simbroker.ProfileNames(), f.Profile) {
+			continue
 		}
+		if _, known := simbroker.ProfileOf(f.Profile); known {
+			return fmt.Errorf("%q: a broker does not bring a transaction.version, the cluster has it: upgrade to the release, then finalize transaction.version=N", f)
+		}
+		return fmt.Errorf("%q: there is no release %s; there are %s", f, f.Profile, strings.Join(simbroker.ProfileNames(), ", "))
 	}
 	return nil
 }

@@ -197,7 +197,8 @@ func (r *restore) confirm(g Completion, lost []joblog.LostRange) error {
 // withStanding adds the losses of a checkpoint that were reported and not accepted. Whoever found them has stopped over them; by
 // now the transaction may be committed at all its partitions, and nobody could find them again.
 func withStanding(lost []joblog.LostRange, losses []joblog.Loss, n id.Checkpoint) []joblog.LostRange {
-	for i, l := range losses {
+	for i := len(losses) - 1; i >= 0; i-- { // of a range that was reported again, the last report knows most
+		l := losses[i]
 		if l.Checkpoint != n || l.Accepted {
 			continue
 		}

@@ -180,8 +180,7 @@ func deletedWhileOpen(ask Ask, items []Item, seen Seen) []joblog.LostRange {
 				continue
 			}
 			if start <= r.Last {
-				r.Count -= countFrom(ask, item.Token, i, start)
-				r.Last = start - 1
+				r = partBelow(ask, item.Token, i, start)
 			}
 			lost = append(lost, joblog.LostRange{Token: item.Token, Range: r, Reason: "deleted while its transaction was open"})
 		}
@@ -189,15 +188,18 @@ func deletedWhileOpen(ask Ask, items []Item, seen Seen) []joblog.LostRange {
 	return lost
 }
 
-// countFrom is how many records of a range lie at an offset and above it. If they cannot be read, none is known to be there.
-func countFrom(ask Ask, t token.Token, which int, offset int64) int64 {
+// partBelow is the part of a range below an offset. If what is above cannot be read, the log has perhaps moved on, and all of the
+// range is named: a record too many is loud, one too few is not.
+func partBelow(ask Ask, t token.Token, which int, offset int64) token.Range {
+	r := t.Ranges[which]
 	t.Ranges = slices.Clone(t.Ranges)
 	t.Ranges[which].First = offset
 	rest := get[RangeRead](ask, ReadRange{t, which})
 	if rest.Err != nil {
-		return 0
+		return r
 	}
-	return rest.Count
+	r.Last, r.Count = offset-1, r.Count-rest.Count
+	return r
 }
 
 func (i Item) partitions() []id.TopicPartition {
