@@ -80,6 +80,7 @@ type run struct {
 	pids         []int64 // in order of appearance: p0, p1, ...
 	terms        []pidTerm
 	sent         []*request    // that repeat may name
+	seen         []int64       // the largest high watermark of each partition; below it all batches are read
 	view         view          // the settled state after the operation before
 	opened       []env.Instant // since when an id has a transaction with a short timeout, by index of ids; 0: it has none
 	accepted     string        // what the state does not settle for, seen before

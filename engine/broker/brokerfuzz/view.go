@@ -141,6 +141,15 @@ func (r *run) observe(began env.Instant) string {
 	for {
 		v := r.look1()
 		reason := v.unsettled()
+		for i := range v.parts {
+			switch high := v.parts[i].high; {
+			case r.seen == nil:
+				r.seen = make([]int64, len(v.parts))
+			case high < r.seen[i]:
+				reason = fmt.Sprintf("the new leader of partition %d does not know yet what is committed", i)
+			}
+			r.seen[i] = max(r.seen[i], v.parts[i].high)
+		}
 		if batches == nil {
 			batches = make([][]string, len(v.parts))
 		}
@@ -376,8 +385,8 @@ func (r *run) fetched(first, last int32, out []partition) bool {
 	q := r.newFetch(false)
 	for i := first; i < last; i++ {
 		from := out[i].high
-		if from == 0 && len(r.view.parts) > 0 {
-			from = r.view.parts[i].high
+		if from == 0 && r.seen != nil {
+			from = r.seen[i]
 		}
 		r.alsoFetch(q, i, from)
 	}
