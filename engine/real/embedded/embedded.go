@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -112,12 +113,15 @@ func claim(dir string) (*os.File, error) {
 	return nil, fmt.Errorf("embedded Kafka: lock %s: %w", dir, err)
 }
 
+var portsTried atomic.Int64 // by FreePort, in this process
+
 // FreePort finds a port of 127.0.0.1 that nobody listens on, below the range from which the system gives ports to clients: one
-// of those may be taken by a connection while the server is down.
+// of those may be taken by a connection while the server is down. No port is given twice, since it may take a while until
+// the server that it is for listens there.
 func FreePort() (int, error) {
 	const first, count = 21000, 9000
-	for i := range count { // processes that look at the same time begin at different places
-		port := first + (os.Getpid()*97+i)%count
+	for range count { // processes that look at the same time begin at different places
+		port := first + (os.Getpid()*97+int(portsTried.Add(1)))%count
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
 			continue

@@ -52,3 +52,18 @@ func TestDataSurvivesAndHasOneOwner(t *testing.T) {
 		t.Fatalf("after the restart: %v", records)
 	}
 }
+
+// Servers that take a while to listen must not be given one port.
+func TestFreePortIsGivenOnce(t *testing.T) {
+	given := map[int]bool{}
+	for range 50 {
+		port, err := FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if given[port] {
+			t.Fatalf("port %d twice", port)
+		}
+		given[port] = true
+	}
+}
