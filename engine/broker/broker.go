@@ -2,7 +2,8 @@
 //
 // The seam is the request, not a client: leaders, batches, sequences, retries and transactions are engine/kafka's, the
 // same code in both worlds, and below this port there are only connections. So the simulated broker, an embedded kfake
-// and real Kafka are asked in the same words. Package brokertest holds the suite that all of them pass.
+// and real Kafka are asked in the same words. Package stage is where scripts play on any of them, brokertest is the suite that
+// all of them pass, and brokerfuzz asks two of them at random and compares their answers.
 package broker
 
 import (

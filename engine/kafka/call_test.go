@@ -285,7 +285,7 @@ func TestOlderMetadataIsNotTaken(t *testing.T) {
 
 // Groups hash to offsets partitions as in Kafka (String.hashCode).
 func TestGroupsHashAsInKafka(t *testing.T) {
-	for s, want := range map[string]int32{"": 0, "a": 97, "hello": 99162322, "polygenelubricants": 0} { // order irrelevant: each stands alone
+	for s, want := range map[string]int32{"": 0, "a": 97, "hello": 99162322, "polygenelubricants": 0, "é😀": 1_996_812} { // order irrelevant: each stands alone
 		if got := javaHash(s); got != want {
 			t.Fatalf("%q: %d, want %d", s, got, want)
 		}

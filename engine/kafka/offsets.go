@@ -167,18 +167,6 @@ func (c *Client) GroupPartition(group string, done func(id.TopicPartition, error
 			done(id.TopicPartition{}, err)
 			return
 		}
-		done(id.TopicPartition{Topic: offsetsTopic, Partition: javaHash(group) % int32(len(topics[0].Partitions))}, nil)
+		done(id.TopicPartition{Topic: offsetsTopic, Partition: InternalPartition(group, int32(len(topics[0].Partitions)))}, nil)
 	})
-}
-
-// javaHash is the absolute value of Java's String.hashCode of an ASCII string, as Kafka takes it.
-func javaHash(s string) int32 {
-	h := int32(0)
-	for i := range len(s) {
-		h = 31*h + int32(s[i])
-	}
-	if h == -1<<31 {
-		return 0
-	}
-	return max(h, -h)
 }

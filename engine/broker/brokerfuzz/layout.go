@@ -1,12 +1,12 @@
 package brokerfuzz
 
 import (
-	"math"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/onefold/onefold/engine/broker"
+	"github.com/onefold/onefold/engine/kafka"
 )
 
 // layout is what a run knows of the cluster.
@@ -246,22 +246,7 @@ func (r *run) term(id string) int32 {
 	if id == "" {
 		return 0
 	}
-	return r.cluster.shards[hash(id)%int32(len(r.cluster.shards))]
-}
-
-// hash places an id or a group, as brokers do: Java's hash of a string, its amount.
-func hash(s string) int32 {
-	var h int32
-	for i := range len(s) {
-		h = h*31 + int32(s[i])
-	}
-	switch {
-	case h == math.MinInt32:
-		return 0
-	case h < 0:
-		return -h
-	}
-	return h
+	return r.cluster.shards[kafka.InternalPartition(id, int32(len(r.cluster.shards)))]
 }
 
 // clean removes the topic. A group coordinator before 4.0 takes the end of any topic as an occasion to forget all groups that

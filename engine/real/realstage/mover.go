@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unicode/utf16"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/onefold/onefold/engine/id"
+	client "github.com/onefold/onefold/engine/kafka"
 )
 
 // Mover is a Backend of several brokers that can move leaders and transaction coordinators, by what any administrator may
@@ -86,7 +86,7 @@ func (m *Mover) MoveCoordinator(transactionalID string) error {
 	if err != nil {
 		return err
 	}
-	tp := id.TopicPartition{Topic: log, Partition: javaHash(transactionalID) % int32(len(t.Partitions))}
+	tp := id.TopicPartition{Topic: log, Partition: client.InternalPartition(transactionalID, int32(len(t.Partitions)))}
 	if err := m.MoveLeader(tp); err != nil {
 		return err
 	}
@@ -106,17 +106,6 @@ func (m *Mover) MoveCoordinator(transactionalID string) error {
 		}
 	}
 	return nil
-}
-
-// javaHash is the hash by which an id belongs to a partition: the amount of Java's, not the bits without the sign.
-func javaHash(s string) (h int32) {
-	for _, unit := range utf16.Encode([]rune(s)) {
-		h = 31*h + int32(unit)
-	}
-	if h == -1<<31 {
-		return 0
-	}
-	return max(h, -h)
 }
 
 func (m *Mover) topic(ctx context.Context, broker *kgo.Broker, name string) (kmsg.MetadataResponseTopic, error) {
