@@ -91,7 +91,7 @@ type Real struct {
 
 // All are all hazards, by number.
 func All() []Hazard {
-	all := slices.Concat(late, identity, verdict, endMarker, expiry,
+	all := slices.Concat(late, identity, verdict, visible, endMarker, expiry,
 		droppedMarkers, byHand, generations, seals, lanes, cleaned, inSync, clients)
 	slices.SortFunc(all, func(a, b Hazard) int { return a.Number - b.Number }) // keys differ: a test holds numbers unique
 	return all

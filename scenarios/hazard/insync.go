@@ -66,7 +66,7 @@ func partitionNamed(t *Scene) (what string) {
 
 // pairOf is a partition with two replicas, both needed, whose follower is not a certain broker.
 func pairOf(t *Scene, not int32) (tp id.TopicPartition, follower int32) {
-	name := topicOf(t, 6, 2, kafka.ConfigEntry{Name: "min.insync.replicas", Value: "2"})
+	name := t.TopicOf(6, 2, kafka.ConfigEntry{Name: "min.insync.replicas", Value: "2"})
 	m, _ := t.View(broker.Bootstrap, name)
 	for _, p := range m.Topics[0].Partitions {
 		for _, r := range p.Replicas {

@@ -143,7 +143,7 @@ func lateMarker(t *Scene) (bool, string) {
 
 // dropped is a committed transaction over two partitions, of which the second had no leader.
 func (t *Scene) dropped() (one, two id.TopicPartition, who, next kafka.Identity) {
-	name := t.TopicOfOne(2)
+	name := t.TopicOf(2, 1)
 	one, two = stage.Part(name, 0), stage.Part(name, 1)
 	who = t.Writer()
 	t.Write(one, who, 0, "a")

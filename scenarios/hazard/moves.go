@@ -40,23 +40,6 @@ func concurrent(t *Scene, who kafka.Identity) bool {
 	return !t.Within(wedged, func() bool { return initOnce(t, who) != kafka.ConcurrentTransactions })
 }
 
-// topicOf makes a topic with so many replicas of each partition, and waits until every broker knows it.
-func topicOf(t *Scene, partitions int32, replicas int16, configs ...kafka.ConfigEntry) string {
-	name := t.Name("topic")
-	code := t.Settle("create topic", func(done func(kafka.Code, error)) {
-		t.CreateTopics([]kafka.NewTopic{{Name: name, Partitions: partitions, Replication: replicas, Configs: configs}}, func(codes []kafka.Code, err error) {
-			if err != nil {
-				done(kafka.OK, err)
-				return
-			}
-			done(codes[0], nil)
-		})
-	})
-	t.Check(code == kafka.OK || code == kafka.TopicAlreadyExists, "create topic: %v", code)
-	t.Visible(name, partitions)
-	return name
-}
-
 // leader is the leader of a partition as a broker that is up sees it now; -1: none.
 func leader(t *Scene, tp id.TopicPartition) int32 {
 	m, ok := t.View(broker.Bootstrap, tp.Topic)
@@ -88,7 +71,7 @@ func start(t *Scene, broker int32) {
 // lonely is a partition with a single replica, on another broker than the one that coordinates an id.
 func lonely(t *Scene, who kafka.Identity) (tp id.TopicPartition, on int32) {
 	coordinator := t.Find(stage.TxnCoordinator(who.TransactionalID))
-	name := topicOf(t, 3, 1)
+	name := t.TopicOf(3, 1)
 	for p := range int32(3) {
 		tp = stage.Part(name, p)
 		if on = t.Find(stage.Leader(tp)); on != coordinator {

@@ -144,23 +144,6 @@ func (t *Scene) EndThrough(who kafka.Identity, commit bool) (next kafka.Identity
 	return next, code
 }
 
-// TopicOfOne makes a topic whose partitions have one replica each.
-func (t *Scene) TopicOfOne(partitions int32) string {
-	name := t.Name("topic")
-	code := t.Settle("create topic", func(done func(kafka.Code, error)) {
-		t.CreateTopics([]kafka.NewTopic{{Name: name, Partitions: partitions, Replication: 1}}, func(codes []kafka.Code, err error) {
-			if err != nil {
-				done(kafka.OK, err)
-				return
-			}
-			done(codes[0], nil)
-		})
-	})
-	t.Check(code == kafka.OK || code == kafka.TopicAlreadyExists, "create topic: %v", code)
-	t.Visible(name, partitions)
-	return name
-}
-
 // simulated is the cluster as only the simulator has it.
 func (t *Scene) simulated() simulated {
 	s, is := t.Backend.(simulated)

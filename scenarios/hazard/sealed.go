@@ -54,7 +54,7 @@ func partitionOf(t *Scene, node int32) id.TopicPartition {
 	m, _ := t.View(broker.Bootstrap)
 	n := int32(max(1, len(m.Brokers)))
 	for range 20 {
-		name := topicOf(t, n, 1)
+		name := t.TopicOf(n, 1)
 		for p := range n {
 			if tp := stage.Part(name, p); leader(t, tp) == node {
 				return tp

@@ -10,13 +10,19 @@ import (
 // Topic makes a topic and waits until every partition has a leader. It keeps its records, whose timestamps are of long ago,
 // unless the configs tell for how long.
 func (t *T) Topic(partitions int32, configs ...kafka.ConfigEntry) string {
-	name := t.Name("topic")
 	if !slices.ContainsFunc(configs, func(c kafka.ConfigEntry) bool { return c.Name == kafka.ConfigRetentionMs }) {
 		configs = append(slices.Clone(configs), kafka.ConfigEntry{Name: kafka.ConfigRetentionMs, Value: "-1"})
 	}
 	m, _ := t.View(-1)
+	return t.TopicOf(partitions, int16(max(1, min(3, len(m.Brokers)))), configs...)
+}
+
+// TopicOf makes a topic with so many replicas of each partition and no other configs than these, and waits until every broker
+// knows it.
+func (t *T) TopicOf(partitions int32, replicas int16, configs ...kafka.ConfigEntry) string {
+	name := t.Name("topic")
 	code := t.Settle("create topic", func(done func(kafka.Code, error)) {
-		t.CreateTopics([]kafka.NewTopic{{Name: name, Partitions: partitions, Replication: int16(max(1, min(3, len(m.Brokers)))), Configs: configs}}, func(codes []kafka.Code, err error) {
+		t.CreateTopics([]kafka.NewTopic{{Name: name, Partitions: partitions, Replication: replicas, Configs: configs}}, func(codes []kafka.Code, err error) {
 			if err != nil {
 				done(kafka.OK, err)
 				return
