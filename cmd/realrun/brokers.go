@@ -7,13 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/onefold/onefold/engine/real/embedded"
 	"github.com/onefold/onefold/engine/real/localkafka"
+	"github.com/onefold/onefold/engine/real/subprocess"
 )
 
 // brokers is a cluster of processes that a plan strikes; brokers are numbered from 0.
@@ -84,19 +84,10 @@ func startKfake(dir string) (*kfakeBroker, error) {
 	b := &kfakeBroker{address: fmt.Sprintf("127.0.0.1:%d", port), ended: make(chan struct{})}
 	b.cmd = exec.Command(self, "broker", "--data", filepath.Join(dir, "kafka"), "--listen", b.address)
 	b.cmd.Stdout, b.cmd.Stderr = log, log
-	diesWithParent(b.cmd)
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := b.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = b.cmd.Wait()
-			close(b.ended)
-		}
-	}()
-	return b, <-started
+	return b, subprocess.Start(b.cmd, func() {
+		_ = b.cmd.Wait()
+		close(b.ended)
+	})
 }
 
 func (b *kfakeBroker) addresses() []string { return []string{b.address} }

@@ -7,11 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 
+	"github.com/onefold/onefold/engine/real/subprocess"
 	"github.com/onefold/onefold/faults"
 )
 
@@ -67,7 +67,6 @@ func (v *victim) start() error {
 	}
 	r.cmd = exec.Command(self, args...)
 	r.cmd.Env = append(os.Environ(), "ONEFOLD_TEST=1")
-	diesWithParent(r.cmd)
 	if r.stdin, err = r.cmd.StdinPipe(); err != nil {
 		return err
 	}
@@ -90,17 +89,9 @@ func (v *victim) start() error {
 	return nil
 }
 
-// launch starts the process from a thread of its own, which its life is tied to, and hears it out.
+// launch starts the process and hears it out.
 func (v *victim) launch(r *running, said io.Reader, log io.WriteCloser) error {
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := r.cmd.Start()
-		started <- err
-		if err != nil {
-			return
-		}
+	return subprocess.Start(r.cmd, func() {
 		lines := bufio.NewScanner(said)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
@@ -119,8 +110,7 @@ func (v *victim) launch(r *running, said io.Reader, log io.WriteCloser) error {
 				v.exited(r.cmd.ProcessState.ExitCode(), r.last)
 			}
 		})
-	}()
-	return <-started
+	})
 }
 
 // askOf writes the conditions of a trigger as --ask takes them. Which occurrence it is, the nemesis counts over all processes.

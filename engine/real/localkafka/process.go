@@ -8,11 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/onefold/onefold/engine/real/subprocess"
 )
 
 // clusterID is the same for all: what differs is the port.
@@ -26,8 +27,8 @@ type process struct {
 	jars   string
 
 	mu    sync.Mutex
-	cmd   *exec.Cmd     // nil: none was started
-	ended chan struct{} // closed when cmd has ended
+	cmd   *exec.Cmd       // nil: none was started
+	ended <-chan struct{} // closed when cmd has ended
 }
 
 func (p *process) log() string { return filepath.Join(p.dir, "out.log") }
@@ -84,23 +85,13 @@ func (p *process) format(ctx context.Context) error {
 	return nil
 }
 
-// launch starts a command whose process ends with this one. The system ties it to the thread that starts it, so that thread
-// waits for it and does nothing else.
-func launch(cmd *exec.Cmd) (ended chan struct{}, err error) {
-	dieWithParent(cmd)
-	started := make(chan error)
-	ended = make(chan struct{})
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // ProcessState tells
-			close(ended)
-		}
-	}()
-	return ended, <-started
+// launch starts a command whose process ends with this one.
+func launch(cmd *exec.Cmd) (<-chan struct{}, error) {
+	ended := make(chan struct{})
+	return ended, subprocess.Start(cmd, func() {
+		_ = cmd.Wait() // ProcessState tells
+		close(ended)
+	})
 }
 
 // start starts the broker and waits until it serves.

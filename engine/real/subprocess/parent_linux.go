@@ -1,4 +1,4 @@
-package localkafka
+package subprocess
 
 import (
 	"os/exec"
