@@ -42,10 +42,10 @@ soak: build ## hours, not minutes: what closes a release
 	bin/simrun determinism --seeds 500
 
 fuzz: ## random operations on a real Kafka and on the simulated broker: make fuzz KAFKA_VERSION=4.4.0 OPERATIONS=100000
-	.ci/conform fuzz --operations $(OPERATIONS) --seed $(SEED)
+	.ci/fuzz compare --operations $(OPERATIONS) --seed $(SEED)
 
 record: ## renews the recorded traces of one release: make record KAFKA_VERSION=4.1.2 [KAFKA_TXN_VERSION=1]
-	.ci/conform record
+	.ci/fuzz record
 
 clean:
 	rm -rf bin reports/out .ci/out
