@@ -54,6 +54,9 @@
 //   - split: one partition of a source with the position to read next.
 //   - key group: a fixed share of the key space; subtasks own ranges of them.
 //   - fact / effect: what goes into a pure core / what it asks for.
+//   - release: a version of Kafka. Profile: how the simulated broker is one, with a transaction.version (k44, k44-tv1).
+//   - property: something that Kafka does, and how releases differ in it, P1 to P25 (broker/brokertest). Hazard: how that
+//     hurts an engine, H1 to H45 (scenarios/hazard). Script: what shows either on any cluster (broker/stage).
 //   - entry: one line of a trace. Scenario, plan, swarm, campaign, corpus; probe, nemesis: see faults and scenarios.
 //   - Epoch alone is the engine's; Kafka's is always ProducerEpoch.
 package engine

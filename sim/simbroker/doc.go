@@ -14,6 +14,24 @@
 //	Broker     one process: connections, and the requests that it is working on
 //	client     the port of one loop of another node: a connection per broker, in order, until it breaks
 //
+// # Releases
+//
+// A Profile is what a release of Kafka does differently, as plain data: the table of changes in profile.go says what came and
+// went with which release, testdata/versions.txt which versions of which requests each offers, as real brokers answered. Each
+// broker runs a profile of its own, so a cluster can be upgraded broker by broker, while the level of transaction.version
+// belongs to the cluster (SetProfile, Finalize).
+//
+// What a profile says is compared with real brokers in three ways: the properties of engine/broker/brokertest are the same
+// script on both, package reference replays what engine/broker/brokerfuzz recorded on each release, and scenarios/hazard shows
+// each hazard where, and only where, it is.
+//
+// # Coordinators
+//
+// What a coordinator decides is in force when it is in its log, at the end of which records may be that are not known to be on
+// all replicas in sync: such an append is reported as failed, and the next coordinator may load it all the same (txnlog.go).
+// One that is replaced while its broker lives goes on for a moment from memory, with markers of its old epoch (stale.go). An
+// answer that nobody waits for any more is kept for those who ask what a late request did (late.go).
+//
 // # Replicas
 //
 // A partition has as many copies as Config.Replication or its topic say. Followers fetch from the leader, which takes a
