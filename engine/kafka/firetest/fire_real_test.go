@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/onefold/onefold/engine/env"
+	"github.com/onefold/onefold/engine/kafka"
 	"github.com/onefold/onefold/engine/kafka/firetest"
 	"github.com/onefold/onefold/engine/real/localkafka"
 	"github.com/onefold/onefold/engine/real/realstage"
@@ -63,7 +64,7 @@ func (w realWorld) strike(ctx context.Context, s firetest.Strike) error {
 	case firetest.MoveLeader:
 		return w.moveLeader(ctx, s.Partition.Topic, s.Partition.Partition)
 	case firetest.MoveCoordinator:
-		return w.moveLeader(ctx, "__transaction_state", partitionOf(s.ID, 5))
+		return w.moveLeader(ctx, "__transaction_state", kafka.InternalPartition(s.ID, 5))
 	case firetest.Roll:
 		return w.cluster.Roll(ctx, b, w.newer)
 	case firetest.RaiseTransaction:
@@ -101,15 +102,6 @@ func (w realWorld) moveLeader(ctx context.Context, topic string, partition int32
 		_, err = w.admin.ElectLeaders(ctx, kadm.ElectPreferredReplica, set)
 		return err
 	}
-}
-
-// partitionOf is where Kafka puts a transactional id: String.hashCode.
-func partitionOf(id string, partitions int32) int32 {
-	h := int32(0)
-	for i := range len(id) {
-		h = 31*h + int32(id[i])
-	}
-	return (h & 0x7fffffff) % partitions
 }
 
 // What is acknowledged must survive everything that operators and power cuts do to a cluster of three, through a rolling
