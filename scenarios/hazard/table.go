@@ -68,7 +68,7 @@ func WriteMarkdown(w io.Writer, reports []Report) {
 What can go wrong between an exactly-once engine and Kafka, each with a script that shows it. The table is printed by
 `+"`simrun hazards --markdown`"+` and kept equal to the program by a test: "shown" and "gone" are what the scripts found on the simulated
 broker under every profile, "engine" the verdicts of the real engine put in the hazard's way by a fault plan that is proved to
-have struck, "real brokers" what the same script found there. TV is the cluster's transaction.version.
+have struck, "real brokers" what the same script found there. TV is the cluster's transaction.version. [REAL.md](REAL.md) tells what real brokers taught.
 
 | | hazard | shown | gone | engine | real brokers | closed by | known-bad engine that falls for it |
 |---|---|---|---|---|---|---|---|
