@@ -53,7 +53,10 @@ const (
 	Write                             // a produce, or an offset commit, or a partition added
 	EndCommit
 	EndAbort
-	TimedOut       // the coordinator aborted by itself; ProducerID and ProducerEpoch of the victim
+	TimedOut // the coordinator aborted by itself; ProducerID and ProducerEpoch of the victim
+	// FencedInMemory: the coordinator has moved the epoch of an open transaction in its memory only, because the log did not
+	// take the abort; ProducerID and ProducerEpoch of the victim. TxnInvalidState: that memory is gone.
+	FencedInMemory
 	ObservedCommit // at the end a partition shows COMMIT for this identity
 	ObservedAbort  // ... ABORT
 )

@@ -139,7 +139,7 @@ var (
 	roleNames      = []string{"input", "output"}
 	logKindNames   = []string{"create", "read", "delete"}
 	logResultNames = []string{"done", "exists", "missing", "unknown"}
-	txnKindNames   = []string{"initialise", "write", "commit", "abort", "timed-out", "observed-commit", "observed-abort"}
+	txnKindNames   = []string{"initialise", "write", "commit", "abort", "timed-out", "fenced-in-memory", "observed-commit", "observed-abort"}
 	txnResultNames = []string{"done", "fenced", "invalid-state", "unknown"}
 	claimKindNames = []string{"claimed", "completed", "confirmed", "abandoned", "rewound", "lost", "ended", "restarted", "late"}
 )

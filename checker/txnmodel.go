@@ -16,6 +16,7 @@ type ledger struct {
 	epoch    int16 // the producer's: the current one when exact, else the least that it can be
 	exact    bool
 	open     bool
+	ahead    bool       // open, and the coordinator takes the next epoch for the current one, in memory only
 	decided  []decision // what each identity ended with, in order
 }
 
@@ -33,7 +34,8 @@ var txnModel = porcupine.Model{
 	},
 	Equal: func(a, b any) bool {
 		s, t := a.(ledger), b.(ledger)
-		return s.producer == t.producer && s.epoch == t.epoch && s.exact == t.exact && s.open == t.open && slices.Equal(s.decided, t.decided)
+		return s.producer == t.producer && s.epoch == t.epoch && s.exact == t.exact && s.open == t.open && s.ahead == t.ahead &&
+			slices.Equal(s.decided, t.decided)
 	},
 }
 
@@ -49,14 +51,23 @@ func (l ledger) step(op *TransactionOperation) (bool, ledger) {
 	case Initialise:
 		return l.initialise(op, id)
 	case TimedOut:
-		return l.owns(id) && l.open, l.decide(id, false).bump()
+		victim := l.owns(id) || l.ahead && id == (identity{l.producer, l.epoch})
+		return victim && l.open, l.fence()
+	case FencedInMemory:
+		if op.Result != TxnDone { // another coordinator knows what the log says, and no more
+			l.ahead = false
+			return true, l
+		}
+		legal := l.owns(id) && l.open && !l.ahead
+		l.ahead = true
+		return legal, l
 	case ObservedCommit, ObservedAbort:
 		commit, ended := l.ended(id)
 		return ended && commit == (op.Kind == ObservedCommit), l
 	}
 	switch op.Result {
 	case TxnFenced:
-		return !l.exact || l.producer != id.producer || l.epoch != id.epoch, l
+		return !l.exact || l.producer != id.producer || l.epoch != id.epoch || l.ahead, l
 	case TxnInvalidState:
 		_, ended := l.ended(id)
 		return op.Kind != EndCommit || !l.exact || !l.owns(id) || !l.open || ended, l
@@ -70,13 +81,10 @@ func (l ledger) step(op *TransactionOperation) (bool, ledger) {
 
 // initialise gives the id a new identity and aborts what is open under the old one.
 func (l ledger) initialise(op *TransactionOperation, id identity) (bool, ledger) {
-	next := l
-	if l.open {
-		next = l.decide(identity{l.producer, l.epoch}, false)
-	}
+	next := l.fence()
 	if op.Result != TxnDone {
 		if op.Result == TxnUnknown {
-			return true, next.bump()
+			return true, next
 		}
 		return true, l
 	}
@@ -88,10 +96,15 @@ func (l ledger) initialise(op *TransactionOperation, id identity) (bool, ledger)
 // effect is a write or an end that took effect.
 func (l ledger) effect(op *TransactionOperation, id identity) (bool, ledger) {
 	if op.Kind == Write {
+		if l.ahead && id == (identity{l.producer, l.epoch}) { // a leader need not ask for a partition that is in it
+			return true, l
+		}
 		if !l.owns(id) {
 			return false, l
 		}
-		l.epoch, l.exact, l.open = id.epoch, true, true
+		if !l.ahead {
+			l.epoch, l.exact, l.open = id.epoch, true, true
+		}
 		return true, l
 	}
 	commit := op.Kind == EndCommit
@@ -111,17 +124,35 @@ func (l ledger) effect(op *TransactionOperation, id identity) (bool, ledger) {
 
 // owns reports whether the identity can be the current one.
 func (l ledger) owns(id identity) bool {
+	if l.ahead {
+		return id == identity{l.producer, l.epoch + 1}
+	}
 	return l.producer == id.producer && (id.epoch == l.epoch || !l.exact && id.epoch > l.epoch)
 }
 
-func (l ledger) bump() ledger {
-	l.epoch, l.exact = l.epoch+1, false
+// fence aborts what is open and moves the epoch, unless it has moved already.
+func (l ledger) fence() ledger {
+	moved := l.ahead
+	if l.open {
+		l = l.decide(identity{l.producer, l.epoch}, false)
+	}
+	if l.exact = false; !moved {
+		l.epoch++
+	}
 	return l
 }
 
+// decide ends the open transaction. One that was fenced in memory ends for both epochs: the one that wrote it, and the one
+// that the coordinator takes for its own and shows to who asks.
 func (l ledger) decide(id identity, commit bool) ledger {
-	l.decided = append(slices.Clip(l.decided), decision{id, commit})
-	l.open = false
+	l.decided = slices.Clip(l.decided)
+	if l.ahead {
+		id = identity{l.producer, l.epoch}
+		l.epoch++
+		l.decided = append(l.decided, decision{identity{l.producer, l.epoch}, commit})
+	}
+	l.decided = append(l.decided, decision{id, commit})
+	l.open, l.ahead = false, false
 	return l
 }
 

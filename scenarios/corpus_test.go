@@ -30,6 +30,7 @@ var reaches = map[string][]string{
 	"dropped-marker-in-fencing-at-last-epoch": {"simbroker: marker dropped", "sink: repair of a dropped marker"},
 	"dropped-marker-k44":                      {"simbroker: marker dropped", "sink: repair of a dropped marker"},
 	"dropped-marker-then-crash":               {"simbroker: marker dropped", "sink: repair of a dropped marker"},
+	"fenced-in-memory-commits":                {"simbroker: open transaction fenced in memory only", "simbroker: transaction timed out"},
 	"fraud-golden":                            {"simbroker: open transaction fenced"},
 	"jobmanagers-cut-off":                     {"taskmanager: no JobManager heard, tasks stopped"},
 	"leader-cut-from-replicas":                {"simbroker: replica left the ISR"},

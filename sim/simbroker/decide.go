@@ -32,7 +32,10 @@ func (s *shard) fence(e *txnEntry, then func(code int16)) {
 	term := s.term
 	s.decide(e, next, func(code int16) {
 		if early && code != ok && !s.over(term) && e.mem.state == Ongoing {
-			s.c.recordShadow(e)
+			if !s.stale && fenced != e.mem.epoch {
+				s.c.recordMemoryFence(e, e.mem.epoch, OperationDone)
+			}
+			s.broker().reached(probeMemoryFence)
 			e.mem.epoch, e.mem.lastEpoch, e.failedFence = fenced, -1, true
 		}
 		then(code)

@@ -30,6 +30,7 @@ const (
 	EndCommit
 	EndAbort
 	TimedOut
+	FencedInMemory // the abort was not written, and the epoch has moved all the same; refused: that memory is gone
 )
 
 // OperationResult is what the caller was told.
@@ -50,9 +51,6 @@ const never = env.Instant(math.MaxInt64)
 type operations struct {
 	list []*Operation
 	of   map[operationKey]*Operation // the one whose outcome is unknown, or known; looked up, never walked
-	// shadows are identities that a coordinator fenced in memory only: what they are refused says nothing about what the
-	// log of transactions holds.
-	shadows map[operationKey]bool
 	// former is when a coordinator that was one no more spoke last about an id: what it refuses out of its memory says
 	// nothing about the log either.
 	former map[string]env.Instant
@@ -165,7 +163,7 @@ func (c *Cluster) endOperation(o *Operation, resp kmsg.Response) {
 			o.ProducerID, o.Epoch = r.ProducerID, r.ProducerEpoch
 		}
 	case producerFenced, invalidProducerEpoch, invalidProducerID:
-		if c.ops.shadows[operationKey{id: o.ID, pid: o.ProducerID, epoch: o.Epoch}] || c.formerSpoke(o) {
+		if c.formerSpoke(o) {
 			c.drop(o)
 			return
 		}
@@ -269,12 +267,14 @@ func (c *Cluster) formerSpoke(o *Operation) bool {
 	return spoke && at >= o.Call
 }
 
-// recordShadow notes that an identity is about to be fenced in memory, although its transaction is still open.
-func (c *Cluster) recordShadow(e *txnEntry) {
-	if c.ops.shadows == nil {
-		c.ops.shadows = map[operationKey]bool{}
+// recordMemoryFence notes that an identity is fenced in the coordinator's memory, although its transaction is still open, or
+// is so no more.
+func (c *Cluster) recordMemoryFence(e *txnEntry, epoch int16, r OperationResult) {
+	if c.cfg.Record {
+		c.ops.list = append(c.ops.list, &Operation{
+			Client: -1, Call: c.w.Now(), Return: c.w.Now(), ID: e.id, Kind: FencedInMemory, ProducerID: e.mem.pid, Epoch: epoch, Result: r,
+		})
 	}
-	c.ops.shadows[operationKey{id: e.id, pid: e.mem.pid, epoch: e.mem.epoch}] = true
 }
 
 // recordTimeout notes that the coordinator is about to abort a transaction by itself. It counts once the abort is durable.

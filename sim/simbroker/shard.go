@@ -62,8 +62,9 @@ func (s *shard) scan(b *Broker) {
 			b.reached(probeTimeout)
 			s.c.recordTimeout(e)
 			b.note(entryTimeout, e.key, uint64(e.mem.pid), uint64(e.mem.epoch))
+			op := e.timedOut
 			s.fence(e, func(code int16) {
-				if code != ok {
+				if code != ok && e.timedOut == op { // not one of a later term
 					e.timedOut = nil
 				}
 			})

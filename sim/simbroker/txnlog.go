@@ -31,6 +31,8 @@ type tailRecord struct {
 	dead   bool // a tombstone: the id is forgotten
 	failed bool // reported as failed
 	sure   bool // on all replicas in sync: a later one is
+
+	timedOut *Operation // the abort of a timeout, which counts once the record is durable
 }
 
 // write appends a record to the log of the shard. then runs when it is durable and in force, or with a code when the append
@@ -39,7 +41,7 @@ func (s *shard) write(e *txnEntry, next txnRecord, then func(code int16)) {
 	b := s.broker()
 	next.updateMs = b.wallMs()
 	next.flexible, next.chained = b.level() > 0, b.level() > 0 && b.profile.PersistPrev
-	s.append(e, tailRecord{e: e, r: next}, func(code int16) {
+	s.append(e, tailRecord{e: e, r: next, timedOut: e.timedOut}, func(code int16) {
 		if code != ok {
 			e.pending = e.mem.state.Prepared()
 			then(code)
@@ -175,6 +177,7 @@ func (s *shard) cut() {
 		}
 		t.e.ghost = t.failed
 		t.e.store(t.r)
+		t.e.timedOut = t.timedOut
 		s.c.note(t.e, t.r)
 	}
 	clear(s.tail)
@@ -199,7 +202,10 @@ func (s *shard) unload() {
 	s.loaded = false
 	s.cut()
 	for _, e := range s.entries {
-		e.writing, e.timedOut = false, nil
+		if e.failedFence && e.disk.epoch < e.mem.epoch {
+			s.c.recordMemoryFence(e, e.disk.epoch, OperationRefused)
+		}
+		e.writing, e.timedOut, e.failedFence = false, nil, false
 	}
 }
 
