@@ -70,6 +70,6 @@ var (
 
 	probeTxnLogFailed = probe.New("simbroker: append to the transaction log failed")
 	probeTxnLogGhost  = probe.NewScripted("simbroker: a record that was reported as failed was loaded")
-	probeMemoryFence  = probe.NewScripted("simbroker: open transaction fenced in memory only") // seldom drawn, and never from transaction.version 2 on
+	probeMemoryFence  = probe.NewScripted("simbroker: open transaction fenced in memory only") // drawn seldom: a few releases and levels
 	probeStale        = probe.New("simbroker: a coordinator answered that was one no more")
 )
