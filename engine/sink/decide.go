@@ -132,7 +132,23 @@ func (r *restore) decideOne(g Completion, found []Finding) ([]joblog.LostRange, 
 			return nil, errAgain
 		}
 	}
-	return lost, r.salvage(found)
+	return deletedSince(lost, found, settled.Deleted), r.salvage(found)
+}
+
+// deletedSince adds what retention took between the survey and the end of transactions that were open until then. Records of
+// one that had ended before the survey were visible first.
+func deletedSince(lost []joblog.LostRange, found []Finding, deleted []joblog.LostRange) []joblog.LostRange {
+	for _, d := range deleted {
+		open := func(f Finding) bool { return f.Verdict == Pending && Same(f.Token, d.Token) }
+		if !slices.ContainsFunc(found, open) {
+			continue
+		}
+		lost = slices.DeleteFunc(lost, func(l joblog.LostRange) bool { // of the survey, which saw less of it gone
+			return Same(l.Token, d.Token) && l.Range.Topic == d.Range.Topic && l.Range.Partition == d.Range.Partition
+		})
+		lost = append(lost, d)
+	}
+	return lost
 }
 
 // tornSince reports whether the second witness says aborted of a range that the survey did not find aborted.

@@ -76,3 +76,30 @@ func TestWithStanding(t *testing.T) {
 		}
 	}
 }
+
+// If this failed, what retention takes between the survey and the marker would be lost unnamed, or what was visible first
+// would be named.
+func TestDeletedSince(t *testing.T) {
+	item := func(last int64) joblog.LostRange {
+		return joblog.LostRange{Token: someToken(), Range: token.Range{Topic: "out", First: 10, Last: last, Count: last - 9}}
+	}
+	pending, ended := Finding{Token: someToken()}, Finding{Token: someToken()}
+	pending.Verdict, ended.Verdict = Pending, Committed
+	for _, c := range []struct {
+		name        string
+		lost        []joblog.LostRange
+		found       Finding
+		deleted     []joblog.LostRange
+		last, total int64
+	}{
+		{"all of it since", nil, pending, []joblog.LostRange{item(14)}, 14, 1},
+		{"more of it since", []joblog.LostRange{item(11)}, pending, []joblog.LostRange{item(14)}, 14, 1},
+		{"nothing since", []joblog.LostRange{item(11)}, pending, nil, 11, 1},
+		{"visible first", nil, ended, []joblog.LostRange{item(14)}, 0, 0},
+	} {
+		got := deletedSince(c.lost, []Finding{c.found}, c.deleted)
+		if int64(len(got)) != c.total || c.total > 0 && got[0].Range.Last != c.last {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
