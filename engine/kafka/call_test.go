@@ -154,6 +154,38 @@ func TestVersionsFallBack(t *testing.T) {
 	}
 }
 
+// One broker of a cluster that is being upgraded speaks for all, until an older one hangs up: it is asked itself, and is sent
+// nothing newer from then on.
+func TestOlderBrokerIsAskedItself(t *testing.T) {
+	l, c := newFake(t, 1)
+	old := l.cluster.coordinator
+	l.cluster.script = func(node int32, req kmsg.Request) (kmsg.Response, error) {
+		if _, ok := req.(*kmsg.ApiVersionsRequest); ok && node == old {
+			resp := l.cluster.process(node, req).(*kmsg.ApiVersionsResponse)
+			resp.ApiKeys[26].MaxVersion = 3
+			return resp, nil
+		}
+		if node == old && req.Key() == 26 && req.GetVersion() > 3 {
+			return nil, errors.New("connection ended")
+		}
+		return nil, nil
+	}
+	who := writer
+	who.Protocol = 4
+	if _, _, err := endTxn(l, c, who); err == nil || errors.Is(err, broker.ErrNotSent) {
+		t.Fatal(err)
+	}
+	asked := false
+	l.After(10*time.Millisecond, func() { asked = true })
+	l.run(func() bool { return asked })
+	if _, code, err := endTxn(l, c, who); err != nil || code != OK || l.count("EndTxn v3") != 1 {
+		t.Fatal(code, err, l.tail())
+	}
+	if got := c.feat.is.Max(0); got != 99 {
+		t.Fatalf("produce %d", got)
+	}
+}
+
 // The code of AddPartitionsToTxn is the one that says why, not "operation not attempted".
 func TestAddPartitionsSaysWhy(t *testing.T) {
 	codes := []PartitionCode{{Code: OperationNotAttempted}, {Code: UnknownTopicOrPartition}, {Code: OperationNotAttempted}}

@@ -1,10 +1,14 @@
 package kafka
 
 import (
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/onefold/onefold/engine/broker"
 )
+
+const apiVersions = 18 // the key of the request
 
 // Features is what ApiVersions tells.
 type Features struct {
@@ -37,9 +41,11 @@ type features struct {
 	asking  bool
 	is      Features
 	waiting []func(error)
+	doubted []int32 // brokers that are being asked for their own versions
 }
 
-// Features asks for versions and the finalized transaction.version, repeated until ReadTimeout. It is asked once.
+// Features asks for versions and the finalized transaction.version, repeated until ReadTimeout. It is asked once: one broker
+// speaks for all until another hangs up.
 func (c *Client) Features(done func(Features, error)) {
 	c.later(func() { c.withFeatures(func(err error) { done(c.feat.is, err) }) })
 }
@@ -77,6 +83,38 @@ func (c *Client) withFeatures(fn func(error)) {
 			c.feat.release(nil)
 		})
 	}, c.feat.release)
+}
+
+// doubt asks a broker that hung up for its own versions. In a cluster that is being upgraded the one that was asked first may
+// be of a newer release, and an older one ends a connection with the first version that it does not know. From then on no
+// request has a version that one of them does not know.
+func (c *Client) doubt(node int32) {
+	f := &c.feat
+	if node < 0 || !f.known || slices.Contains(f.doubted, node) {
+		return
+	}
+	f.doubted = append(f.doubted, node)
+	req := kmsg.NewPtrApiVersionsRequest()
+	req.Version = 3 // the oldest that shows what is compared; a broker that does not know it answers with 35
+	req.ClientSoftwareName, req.ClientSoftwareVersion = "onefold", "1"
+	c.send(broker.Control, node, req, 0, func(r kmsg.Response, err error) {
+		f.doubted = slices.DeleteFunc(f.doubted, func(n int32) bool { return n == node })
+		if err != nil {
+			return // whoever is sent to it next will doubt it again
+		}
+		if resp := r.(*kmsg.ApiVersionsResponse); Code(resp.ErrorCode) == OK {
+			f.is = f.is.common(readFeatures(resp))
+		}
+	})
+}
+
+// common holds the versions that two brokers know.
+func (f Features) common(other Features) Features {
+	both := Features{TransactionVersion: f.TransactionVersion, MaxVersions: slices.Clone(f.MaxVersions)}
+	for key := range both.MaxVersions {
+		both.MaxVersions[key] = min(both.MaxVersions[key], other.Max(int16(key)))
+	}
+	return both
 }
 
 func (f *features) release(err error) {

@@ -63,12 +63,16 @@ func (k *call) answered(resp kmsg.Response, err error) {
 		c.calls = append(c.calls, k) // too late
 		return
 	}
-	if err != nil {
-		err = fmt.Errorf("%s to node %d: %w", kmsg.NameForKey(k.key), k.node, err)
-	}
+	key, node := k.key, k.node
 	k.done = nil
 	c.met(&k.deadline)
 	c.calls = append(c.calls, k)
+	if err != nil {
+		if key != apiVersions && !errors.Is(err, broker.ErrNotSent) {
+			c.doubt(node)
+		}
+		err = fmt.Errorf("%s to node %d: %w", kmsg.NameForKey(key), node, err)
+	}
 	done(resp, err)
 }
 
