@@ -10,3 +10,6 @@ func Probes() []string {
 	}
 	return names
 }
+
+// ProbeIsScripted tells whether only scripted plans reach probe number index, so that a campaign is not measured by it.
+func ProbeIsScripted(index int) bool { return probe.Scripted(index) }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/onefold/onefold/engine/probe"
 	"github.com/onefold/onefold/faults"
 	"github.com/onefold/onefold/faults/shrink"
 	"github.com/onefold/onefold/reports"
@@ -93,7 +92,7 @@ func (a *app) vacuous(c *reports.Campaign, f campaignFlags) []string {
 	}
 	var why []string
 	for i, name := range scenarios.Probes() {
-		if c.Probes[name] == 0 && !probe.Scripted(i) {
+		if c.Probes[name] == 0 && !scenarios.ProbeIsScripted(i) {
 			why = append(why, "probe never reached: "+name)
 		}
 	}
