@@ -3,6 +3,7 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,8 +77,8 @@ func PlanOn(s Scenario, seed uint64, engine, profile string) (faults.Plan, error
 	case shape.Profile == defaultShape().Profile && sound:
 		shape.Profile = profileOf(seed)
 	}
-	if shape.MaxEpoch == defaultShape().MaxEpoch && sound && !dropsMarkers(shape.Profile) {
-		shape.MaxEpoch = maxEpochOf(seed)
+	if shape.MaxEpoch == defaultShape().MaxEpoch && sound {
+		shape.MaxEpoch = maxEpochOf(seed, shape.Profile)
 	}
 	if shape.Replication == defaultShape().Replication && sound {
 		shape.Replication, shape.MinISR = replicationOf(seed, shape.Brokers)
@@ -91,7 +92,7 @@ func PlanOn(s Scenario, seed uint64, engine, profile string) (faults.Plan, error
 		Scenario: s.Name, Seed: seed, World: settingsOf(shape), Engine: e.Name, Nodes: shape.nodes(),
 		Burn: shape.Burn, Checkpoints: int(shape.Burn / shape.Interval),
 		TransactionTimeout: shape.TransactionTimeout + shape.Scan, Off: s.Off,
-		Replicated: shape.Replication > 1, Releases: simbroker.ProfilesFrom(shape.Profile),
+		Replicated: shape.Replication > 1, Releases: releasesFrom(shape),
 	}
 	for _, t := range job.Outputs {
 		for p := range shape.Partitions {
@@ -148,22 +149,34 @@ func profileOf(seed uint64) string {
 	return defaultShape().Profile
 }
 
-// dropsMarkers tells whether a release drops the marker of a partition without a leader (KAFKA-20734). Worlds of such a
-// release keep Kafka's highest epoch, since one sequence of three events is not survived: fencing uses up an id's last epoch,
-// its marker is dropped, and the restore dies before the repair. The id has another producer id then, nothing names the old
-// one, and its records hold the last stable offset. An id comes to its last epoch once in 32,766 transactions. Two plans of the
-// corpus, dropped-marker-*-last-epoch, hold what is survived.
+// dropsMarkers tells whether a release drops the marker of a partition without a leader (KAFKA-20734).
 func dropsMarkers(release string) bool {
 	p, ok := simbroker.ProfileOf(release)
 	return ok && p.DropMarkerNoLeader
 }
 
-// maxEpochOf draws the highest epoch of a producer id: mostly Kafka's own, now and then one that is reached.
-func maxEpochOf(seed uint64) int {
-	if v := sim.Hash(seed, drawMaxEpoch, 0, 0, 0); v%8 == 0 {
-		return int(4 + v>>8%20)
+// releasesFrom are what brokers may be upgraded to: with few epochs, none that drops markers.
+func releasesFrom(s Shape) []string {
+	list := simbroker.ProfilesFrom(s.Profile)
+	if s.MaxEpoch < 64 {
+		list = slices.DeleteFunc(list, func(release string) bool { return release != s.Profile && dropsMarkers(release) })
 	}
-	return defaultShape().MaxEpoch
+	return list
+}
+
+// maxEpochOf draws the highest epoch of a producer id: mostly Kafka's own, now and then one that is reached. Where markers are
+// dropped it is above the epochs that the engine leaves to whoever fences (64): fencing alone must not use up an id, since the
+// last epoch moves it to another producer id, and nothing names what the old one has open.
+func maxEpochOf(seed uint64, release string) int {
+	v := sim.Hash(seed, drawMaxEpoch, 0, 0, 0)
+	few := int(4 + v>>8%20)
+	switch {
+	case v%8 != 0:
+		return defaultShape().MaxEpoch
+	case dropsMarkers(release):
+		return 64 + few
+	}
+	return few
 }
 
 // replicationOf draws how many copies partitions have: three, of which two must be in sync, or one. With one, a partition

@@ -175,7 +175,7 @@ func (w *World) topics() {
 func (w *World) buildJob() {
 	w.jobOptions = option.Options{
 		Guarantee: w.guarantee, TransactionTimeout: w.Shape.TransactionTimeout, ToleratedFailures: toleratedFailures,
-		DeliveryTimeout: 12 * time.Second,
+		DeliveryTimeout: 12 * time.Second, MaxEpoch: int16(w.Shape.MaxEpoch),
 	}
 	if w.Engine.Effects {
 		w.jobOptions.Effect = func(topic string, partition int32, offset int64) {

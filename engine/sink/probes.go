@@ -15,5 +15,6 @@ var (
 	StepBackTaken    = probe.New("sink: step back")
 	RepairSent       = probe.New("sink: repair of a dropped marker")
 	EndTxnRepeated   = probe.New("sink: EndTxn repeated after a lost reply")
+	IDSpent          = probe.New("sink: epochs of an id nearly spent")
 	LateToken        = probe.New("sink: token of an expired checkpoint committed later")
 )

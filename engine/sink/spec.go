@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"math"
 	"time"
 
 	"github.com/onefold/onefold/engine/env"
@@ -16,6 +17,10 @@ const (
 	DefaultToleratedFailures  = 2
 	initialIDs                = 3 // ids a subtask starts with
 	extraIDs                  = 8 // and what it may grow to, before the tolerated failures
+
+	// spareEpochs are left to whoever fences an id. Each restore that tries takes one or two, and the last one would move the
+	// id to another producer id while a partition may still wait for a marker of the one before.
+	spareEpochs = 64
 )
 
 // Kafka is the factory of a sink that writes one topic. The zero value of every field but Topic is a default.
@@ -33,6 +38,8 @@ type Kafka struct {
 	Compression kafka.Compression
 	// OffsetsRetention is the cluster's offsets.retention.minutes: lanes are seeded anew at half of it. Default 7 days.
 	OffsetsRetention time.Duration
+	// MaxEpoch is the highest epoch of a producer id; default 32767, as in Kafka. Simulated clusters may have a smaller one.
+	MaxEpoch int16
 	// Rules replaces decisions; nil is DefaultRules. It exists for negative controls.
 	Rules *Rules
 }
@@ -52,6 +59,15 @@ func (k Kafka) Spec(op id.Operator, parallelism int32) Spec {
 
 // New makes the half of the sink that runs in one subtask.
 func (k Kafka) New() operator.Sink { return newWriter(k) }
+
+// spent tells whether an identity has too few epochs left to begin a transaction with.
+func (k Kafka) spent(who kafka.Identity) bool {
+	highest := k.MaxEpoch
+	if highest == 0 {
+		highest = math.MaxInt16
+	}
+	return highest > spareEpochs && who.ProducerEpoch >= highest-spareEpochs
+}
 
 func (k Kafka) transactionTimeout() time.Duration {
 	if k.TransactionTimeout == 0 {

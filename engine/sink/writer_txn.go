@@ -74,11 +74,16 @@ func (w *Writer) seed(group string, tp id.TopicPartition, again func()) {
 	})
 }
 
+// initialise gets an identity to write with. One whose epochs are nearly spent is initialised again until the coordinator moves
+// the id to another producer id, now, while nothing of it is open anywhere.
 func (w *Writer) initialise(e PrepareID, done func(kafka.Identity)) {
 	w.repeat(uint64(e.Number)<<8|2, func(again func()) {
 		w.client.InitProducerID(e.ID, w.k.transactionTimeout(), w.protocol, func(who kafka.Identity, code kafka.Code, err error) {
 			switch {
 			case w.closed:
+			case err == nil && code == kafka.OK && w.k.spent(who):
+				w.ctx.Process.Reached(IDSpent)
+				w.initialise(e, done)
 			case err == nil && code == kafka.OK:
 				done(who)
 			case repeatable(code, err):

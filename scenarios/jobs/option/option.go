@@ -22,6 +22,7 @@ type Options struct {
 	Linger             time.Duration
 	DeliveryTimeout    time.Duration
 	KeyGroups          int32
+	MaxEpoch           int16 // of the cluster's producer ids; 0 is Kafka's
 	// Source and Sink, when set, may change or wrap what a job reads and writes with: negative controls are made so.
 	Source func(source.Kafka) graph.SourceFactory
 	Sink   func(sink.Kafka) graph.SinkFactory
@@ -51,7 +52,7 @@ func (o Options) From(logical string) graph.SourceFactory {
 func (o Options) To(logical string) graph.SinkFactory {
 	k := sink.Kafka{
 		Topic: o.Topic(logical), TransactionTimeout: o.TransactionTimeout, ToleratedFailures: o.ToleratedFailures,
-		Linger: o.Linger, DeliveryTimeout: o.DeliveryTimeout,
+		Linger: o.Linger, DeliveryTimeout: o.DeliveryTimeout, MaxEpoch: o.MaxEpoch,
 	}
 	if o.Sink != nil {
 		return o.Sink(k)
