@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -87,10 +88,10 @@ func (c *Client) withFeatures(fn func(error)) {
 
 // doubt asks a broker that hung up for its own versions. In a cluster that is being upgraded the one that was asked first may
 // be of a newer release, and an older one ends a connection with the first version that it does not know. From then on no
-// request has a version that one of them does not know.
-func (c *Client) doubt(node int32) {
+// request has a version that one of them does not know. It is told of each request that had no answer.
+func (c *Client) doubt(node int32, key int16, err error) {
 	f := &c.feat
-	if node < 0 || !f.known || slices.Contains(f.doubted, node) {
+	if err == nil || errors.Is(err, broker.ErrNotSent) || key == apiVersions || node < 0 || !f.known || slices.Contains(f.doubted, node) {
 		return
 	}
 	f.doubted = append(f.doubted, node)

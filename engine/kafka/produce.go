@@ -163,6 +163,7 @@ func (k *produceCall) answered(r kmsg.Response, err error) {
 	if !k.over {
 		k.over = true
 		k.p.client.met(&k.deadline)
+		k.p.client.doubt(k.node, k.req.Key(), err)
 		k.done(r, err)
 	}
 	// The bytes belonged to the port until now, which may be after the request was given up.

@@ -68,9 +68,7 @@ func (k *call) answered(resp kmsg.Response, err error) {
 	c.met(&k.deadline)
 	c.calls = append(c.calls, k)
 	if err != nil {
-		if key != apiVersions && !errors.Is(err, broker.ErrNotSent) {
-			c.doubt(node)
-		}
+		c.doubt(node, key, err)
 		err = fmt.Errorf("%s to node %d: %w", kmsg.NameForKey(key), node, err)
 	}
 	done(resp, err)
@@ -91,6 +89,7 @@ func (c *Client) sendBoth(node int32, first, second kmsg.Request, done func(a, b
 		}
 		answered = true
 		timer.Stop()
+		c.doubt(node, first.Key(), err)
 		done(a, b, err)
 	})
 }
