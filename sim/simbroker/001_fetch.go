@@ -134,10 +134,8 @@ func (b *Broker) fetchOne(req *kmsg.FetchRequest, p *partition, q *kmsg.FetchReq
 			r.CurrentLeader.LeaderID, r.CurrentLeader.LeaderEpoch = p.leader, p.leaderEpoch
 		}
 		return notLeader
-	case req.Version >= 9 && q.CurrentLeaderEpoch >= 0 && q.CurrentLeaderEpoch < p.leaderEpoch:
-		return fencedLeaderEpoch
-	case req.Version >= 9 && q.CurrentLeaderEpoch > p.leaderEpoch:
-		return unknownLeaderEpoch
+	case req.Version >= 9 && p.epochCode(q.CurrentLeaderEpoch) != ok:
+		return p.epochCode(q.CurrentLeaderEpoch)
 	case q.FetchOffset < p.log.start || q.FetchOffset > p.log.leo:
 		return offsetOutOfRange
 	}

@@ -21,10 +21,8 @@ func (b *Broker) listOffsets(kreq kmsg.Request, reply func(kmsg.Response)) {
 				r.ErrorCode = unknownTopicOrPartition
 			case p.leader != b.id:
 				r.ErrorCode = notLeader
-			case req.Version >= 4 && q.CurrentLeaderEpoch >= 0 && q.CurrentLeaderEpoch < p.leaderEpoch:
-				r.ErrorCode = fencedLeaderEpoch
-			case req.Version >= 4 && q.CurrentLeaderEpoch > p.leaderEpoch:
-				r.ErrorCode = unknownLeaderEpoch
+			case req.Version >= 4 && p.epochCode(q.CurrentLeaderEpoch) != ok:
+				r.ErrorCode = p.epochCode(q.CurrentLeaderEpoch)
 			case q.Timestamp != -2 && p.log.hw < p.termStart():
 				r.ErrorCode = offsetNotAvailable // a new leader does not know yet what its replicas have
 				if req.Version < 5 {

@@ -22,10 +22,8 @@ func (b *Broker) offsetForLeaderEpoch(kreq kmsg.Request, reply func(kmsg.Respons
 				r.ErrorCode = unknownTopicOrPartition
 			case p.leader != b.id:
 				r.ErrorCode = notLeader
-			case q.CurrentLeaderEpoch >= 0 && q.CurrentLeaderEpoch < p.leaderEpoch:
-				r.ErrorCode = fencedLeaderEpoch
-			case q.CurrentLeaderEpoch > p.leaderEpoch:
-				r.ErrorCode = unknownLeaderEpoch
+			case p.epochCode(q.CurrentLeaderEpoch) != ok:
+				r.ErrorCode = p.epochCode(q.CurrentLeaderEpoch)
 			default:
 				r.LeaderEpoch, r.EndOffset = p.log.endOfEpoch(q.LeaderEpoch)
 				if q.LeaderEpoch == p.leaderEpoch && req.ReplicaID == -1 { // a reader is told what it can see
@@ -37,4 +35,15 @@ func (b *Broker) offsetForLeaderEpoch(kreq kmsg.Request, reply func(kmsg.Respons
 		resp.Topics = append(resp.Topics, rt)
 	}
 	reply(resp)
+}
+
+// epochCode compares the leader epoch that a reader knows, if it names one, with the leader's.
+func (p *partition) epochCode(known int32) int16 {
+	switch {
+	case known >= 0 && known < p.leaderEpoch:
+		return fencedLeaderEpoch
+	case known > p.leaderEpoch:
+		return unknownLeaderEpoch
+	}
+	return ok
 }
