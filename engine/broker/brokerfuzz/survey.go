@@ -149,7 +149,8 @@ func (r *run) fetched(first, last int32, out []partition) bool {
 			r.fail("partition %d: %w", p.Partition, err)
 		}
 		d.batches = append(d.batches, lines...)
-		if end >= 0 && end < d.high {
+		// An answer ends with a log segment; and it tells the high watermark of before the read, which a batch in it may pass.
+		if end >= 0 && end != d.high {
 			whole, d.high = false, end
 		}
 	}
