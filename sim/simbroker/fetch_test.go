@@ -209,6 +209,43 @@ func TestLongPollIsAnsweredWhenThereIsSomething(t *testing.T) {
 	equal(t, "code", a.resp.(*kmsg.FetchResponse).Topics[0].Partitions[0].ErrorCode, notLeader)
 }
 
+// An answer has records above the high watermark that it tells if they were appended between bounds and read; never after
+// an append that was over when the fetch was sent.
+func TestFetchIsOvertakenByAnAppend(t *testing.T) {
+	r := newRig(t, 1, "k44")
+	var overtaken, held int
+	leader := int32(r.c.Leader("out", 0))
+	for i := range int64(400) {
+		before := r.c.Bounds("out", 0)
+		a := r.start(leader, fetchReq(0, max(before.High-5, 0), i%2 == 0, 1<<20, 0))
+		r.w.RunFor(time.Duration(i%10) * time.Millisecond / 4)
+		_, end := r.c.OpenTxn("out", 0, []Record{{Value: []byte("x")}})
+		end(true)
+		after := r.c.Bounds("out", 0)
+		r.w.RunFor(20 * time.Millisecond)
+		equal(t, "answered", a.done, true)
+		f := a.resp.(*kmsg.FetchResponse).Topics[0].Partitions[0]
+		read := f.HighWatermark
+		for b := f.RecordBatches; len(b) > 0; b = b[12+int(binary.BigEndian.Uint32(b[atLength:])):] {
+			h := readHeader(b)
+			read = int64(binary.BigEndian.Uint64(b)) + int64(h.count)
+		}
+		switch {
+		case f.HighWatermark == before.High && read == after.High:
+			overtaken++
+			if f.LastStableOffset == before.Stable {
+				held++
+			}
+		case f.HighWatermark != read && read != 0:
+			t.Fatalf("fetch %d: high watermark %d, records up to %d, log from %+v to %+v", i, f.HighWatermark, read, before, after)
+		}
+		equal(t, "afterwards", r.fetch(0, 0, true, 1<<20).HighWatermark, after.High)
+	}
+	if overtaken < 5 || overtaken > 50 || held != overtaken {
+		t.Errorf("%d of 400 answers tell an older high watermark, %d an older stable offset", overtaken, held)
+	}
+}
+
 func TestFetchOutOfBoundsIsRefused(t *testing.T) {
 	r := newRig(t, 1, "k44")
 	for i := range 10 {

@@ -34,6 +34,7 @@ const (
 	kindFetch                                         // time of a follower's fetch: partition and replica, end, round
 	kindFetchLate                                     // whether it takes long: same
 	kindHeard                                         // whether a follower has heard of the high watermark: same
+	kindOvertaken                                     // whether a fetch hangs between the bounds and the records, and how long: broker, time
 )
 
 // What happens in the cluster, as entries.
