@@ -12,6 +12,8 @@ import (
 // reaches names what a plan must have brought about, beside its faults: a plan that strikes and does not lead to the
 // situation that its sentence tells shows nothing.
 var reaches = map[string][]string{
+	"append-time-salvaged":                    {"sink: salvage of records with the broker's timestamps", "sink: salvage done"},
+	"append-time-changed-then-salvaged":       {"sink: salvage of records with the broker's timestamps", "sink: salvage done"},
 	"blob-fails-after-completed":              {"joblog: own nonce after a lost reply"},
 	"blob-fails-after-confirmed":              {"joblog: own nonce after a lost reply"},
 	"blob-slow-expires":                       {"sink: token of an expired checkpoint committed later"},

@@ -16,6 +16,7 @@ const (
 	drawMaxEpoch
 	drawRolling
 	drawReplication
+	drawAppendTime
 )
 
 const tick = 50 * time.Millisecond

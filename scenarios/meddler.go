@@ -51,6 +51,8 @@ var meddling = []struct {
 	{"delete-records", (*meddler).deleteRecords},
 	// takes the older half of what is undecided in them
 	{"delete-some", (*meddler).deleteSome},
+	// changes message.timestamp.type of the output topics: whether brokers replace timestamps by their own
+	{"restamp", (*meddler).restamp},
 	// compacts the output topics once a second from there on
 	{"compact", (*meddler).compact},
 	// makes the outputs' partitions forget the producers that have nothing open
@@ -230,6 +232,12 @@ func (m *meddler) deleteSome() {
 			m.w.deleteBelow(f, cut)
 			m.tell("%s/%d below %d", f.name, f.partition, cut)
 		}
+	}
+}
+
+func (m *meddler) restamp() {
+	for _, topic := range m.w.Job.Outputs {
+		m.tell("%s: broker's own time %v", topic, m.w.Cluster.SwitchAppendTime(topic))
 	}
 }
 

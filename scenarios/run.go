@@ -83,6 +83,9 @@ func PlanOn(s Scenario, seed uint64, engine, profile string) (faults.Plan, error
 	if shape.Replication == defaultShape().Replication && sound {
 		shape.Replication, shape.MinISR = replicationOf(seed, shape.Brokers)
 	}
+	if sound && sim.Hash(seed, drawAppendTime, 0, 0, 0)%8 == 0 {
+		shape.AppendTime = 1
+	}
 	shape.Meddle = e.Meddle
 	job, ok := jobs.Find(s.Job)
 	if !ok {

@@ -74,6 +74,8 @@ type Shape struct {
 	Meddle string
 	// Compact: the output topics are compacted, and a marker is kept no longer than its records.
 	Compact int
+	// AppendTime: the brokers replace the timestamps of the output topics by their own.
+	AppendTime int
 	// NoRights: the engine may not write markers by hand.
 	NoRights int
 	// Preloaded is the newest checkpoint of a job that has run before this world begins; 0: the job is new.

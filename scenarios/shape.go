@@ -114,6 +114,7 @@ var settings = []setting{
 	list("offsets", func(s *Shape) *[]int64 { return &s.Offsets }),
 	list("rates", func(s *Shape) *[]int64 { return &s.Rates }),
 	whole("compact", 0, 1, func(s *Shape) *int { return &s.Compact }),
+	whole("append-time", 0, 1, func(s *Shape) *int { return &s.AppendTime }),
 	whole("no-rights", 0, 1, func(s *Shape) *int { return &s.NoRights }),
 	whole("preloaded", 0, 1_000_000, func(s *Shape) *int { return &s.Preloaded }),
 	duration("retention", 0, 24*time.Hour, func(s *Shape) *time.Duration { return &s.Retention }),

@@ -162,9 +162,9 @@ func (w *World) topics() {
 		w.Cluster.CreateTopic(simbroker.TopicSpec{Name: t, Partitions: w.Shape.Partitions, Starts: w.Shape.Offsets})
 		w.History.AddTopic(t, checker.Input, int32(w.Shape.Partitions))
 	}
-	var output simbroker.TopicConfig
+	output := simbroker.TopicConfig{AppendTime: w.Shape.AppendTime > 0}
 	if w.Shape.Compact > 0 {
-		output = simbroker.TopicConfig{Cleanup: "compact", DeleteRetention: -1}
+		output.Cleanup, output.DeleteRetention = "compact", -1
 	}
 	for _, t := range w.Job.Outputs {
 		w.Cluster.CreateTopic(simbroker.TopicSpec{Name: t, Partitions: w.Shape.Partitions, Config: output})

@@ -62,7 +62,6 @@ type Client struct {
 	coords  [2]coordinators
 	feat    features
 	buffers buffers
-	stamps  stamps
 	calls   []*call // free
 
 	deadlines deadlines

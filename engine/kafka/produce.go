@@ -203,7 +203,7 @@ func (p *Producer) answer(o *outPart, b *outBatch, resp *kmsg.ProduceResponse) {
 					p.hold(o, code, nil)
 					return
 				}
-				p.ack(o, b, r.BaseOffset, r.LogAppendTime)
+				p.ack(o, b, r.BaseOffset)
 				return
 			}
 		}
@@ -212,37 +212,15 @@ func (p *Producer) answer(o *outPart, b *outBatch, resp *kmsg.ProduceResponse) {
 }
 
 // ack folds an acknowledged batch into the range of its partition.
-func (p *Producer) ack(o *outPart, b *outBatch, base, appendTime int64) {
+func (p *Producer) ack(o *outPart, b *outBatch, base int64) {
 	if base < 0 || o.anyAcked && base <= o.acked.Last {
 		p.fail(fmt.Errorf("produce to %s: a batch of %d records was acknowledged at offset %d, after %d: it was not appended", o.tp, b.count, base, o.acked.Last))
 		return
 	}
-	is, told := createTime, true
-	switch {
-	case appendTime >= 0 && appendTime == b.newest:
-		// A repeat is answered with the batch's own time whatever the topic's type is, so this tells nothing.
-		if told = false; o.stamp != unknownTime {
-			is = o.stamp
-		}
-	case appendTime >= 0:
-		is = logAppendTime
-	}
-	if o.stamp != unknownTime && o.stamp != is {
-		p.client.stamps.set(o.tp.Topic, is)
-		p.fail(fmt.Errorf("topic %s: %s was changed while it was written", o.tp.Topic, ConfigTimestampType))
-		return
-	}
-	if o.stamp == unknownTime && told {
-		o.stamp = is
-		p.client.stamps.set(o.tp.Topic, is)
-	}
 	if !o.anyAcked {
 		o.anyAcked, o.acked.First = true, base
 	}
-	o.acked.Last, o.acked.Count, o.acked.CRC = base+int64(b.count)-1, b.records, b.crc
-	if o.acked.LogAppendTime = is == logAppendTime; o.acked.LogAppendTime {
-		o.acked.CRC = b.plainCRC
-	}
+	o.acked.Last, o.acked.Count, o.acked.Bodies, o.acked.Times = base+int64(b.count)-1, b.sum.Count, b.sum.Bodies, b.sum.Times
 	o.try = 0
 	o.sealed = slices.Delete(o.sealed, 0, 1)
 	b.done = true

@@ -3,7 +3,6 @@ package kafka
 import (
 	"cmp"
 	"fmt"
-	"hash/crc32"
 	"slices"
 	"time"
 
@@ -67,8 +66,6 @@ type outPart struct {
 	open      builder
 	overdue   bool // open lingered; sealed as soon as nothing is before it
 	sum       RangeSum
-	plain     RangeSum // without timestamps
-	stamp     stamp
 	sequence  int32
 	sealed    []*outBatch // the first may be in flight
 	inFlight  bool
@@ -82,17 +79,14 @@ type outPart struct {
 
 // outBatch is one sealed batch.
 type outBatch struct {
-	buf      []byte
-	number   uint64
-	count    int32
-	records  int64  // of the partition, up to and with this batch
-	crc      uint32 // so far, with timestamps
-	plainCRC uint32 // so far, without
-	bytes    int
-	newest   int64 // largest timestamp
-	sealed   env.Instant
-	sending  int // sends that the port has not answered yet: the bytes are its
-	done     bool
+	buf     []byte
+	number  uint64
+	count   int32
+	sum     RangeSum // of the partition, up to and with this batch
+	bytes   int
+	sealed  env.Instant
+	sending int // sends that the port has not answered yet: the bytes are its
+	done    bool
 }
 
 type flush struct {
@@ -124,14 +118,7 @@ func (p *Producer) Append(topic string, partition int32, key, value, headers []b
 		p.startLinger()
 	}
 	before := len(o.open.buf)
-	body := o.open.append(key, value, headers, timestamp)
-	if o.stamp != logAppendTime {
-		o.sum.CRC = crc32.Update(sumTimestamp(o.sum.CRC, timestamp), castagnoli, body)
-	}
-	if o.stamp != createTime {
-		o.plain.CRC = crc32.Update(o.plain.CRC, castagnoli, body)
-	}
-	o.sum.Count++
+	o.sum.add(timestamp, o.open.append(key, value, headers, timestamp))
 	p.bytes += len(o.open.buf) - before
 	o.bytesOpen += len(o.open.buf) - before
 	if len(o.open.buf) >= p.cfg.BatchBytes {
@@ -170,7 +157,7 @@ func (p *Producer) newPart(t *outTopic, partition int32) *outPart {
 	for int(partition) >= len(t.parts) {
 		t.parts = append(t.parts, nil)
 	}
-	o := &outPart{tp: id.TopicPartition{Topic: t.name, Partition: partition}, stamp: p.client.stamps.of(t.name)}
+	o := &outPart{tp: id.TopicPartition{Topic: t.name, Partition: partition}}
 	o.acked = token.Range{Topic: t.name, Partition: partition, First: -1, Last: -1}
 	o.joined = p.who.TransactionalID == "" || p.who.Protocol >= 5
 	t.parts[partition] = o
@@ -196,8 +183,7 @@ func (p *Producer) seal(o *outPart) {
 	p.number++
 	p.pending++
 	o.sealed = append(o.sealed, &outBatch{
-		buf: buf, number: p.number, count: b.count, records: o.sum.Count, crc: o.sum.CRC,
-		plainCRC: o.plain.CRC, bytes: o.bytesOpen, newest: b.largest, sealed: p.client.cfg.Process.Now(),
+		buf: buf, number: p.number, count: b.count, sum: o.sum, bytes: o.bytesOpen, sealed: p.client.cfg.Process.Now(),
 	})
 	b.buf, b.count, o.bytesOpen, o.overdue = nil, 0, 0, false
 	p.schedule()

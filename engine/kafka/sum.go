@@ -3,25 +3,37 @@ package kafka
 import (
 	"hash/crc32"
 	"math/bits"
+
+	"github.com/onefold/onefold/engine/token"
 )
 
-// RangeSum folds records into the count and checksum of a token.Range. The checksum is crc32c over, for each record in
-// order, its timestamp as 8 bytes big endian (left out where the topic has LogAppendTime) and its Body. So it depends
-// neither on offsets nor on where batches end, and a reader that keeps the records of one (producer id, epoch) folds the
-// same value as the writer.
+// RangeSum folds records into the count and the checksums of a token.Range. They depend neither on offsets nor on where
+// batches end, so a reader that keeps the records of one (producer id, epoch) folds the same values as the writer.
+//
+// Timestamps have a checksum of their own, since a writer cannot know whether the broker keeps them: what an acknowledgement
+// says of it is ambiguous (P10), and message.timestamp.type may change under a transaction. Each batch of the log says it.
 type RangeSum struct {
-	CRC           uint32
-	Count         int64
-	LogAppendTime bool
+	Bodies    uint32 // crc32c over each record's Body, in order
+	Times     uint32 // crc32c over each record's timestamp as 8 bytes big endian
+	Count     int64
+	Restamped bool // the broker replaced timestamps, of a part of them at least: Times says nothing
 }
 
-// Add folds one record.
-func (s *RangeSum) Add(r *Record) {
-	if !s.LogAppendTime {
-		s.CRC = sumTimestamp(s.CRC, r.Timestamp)
-	}
-	s.CRC = crc32.Update(s.CRC, castagnoli, r.Body)
+// Add folds one record of a batch.
+func (s *RangeSum) Add(b *Batch, r *Record) {
+	s.Restamped = s.Restamped || b.LogAppendTime
+	s.add(r.Timestamp, r.Body)
+}
+
+func (s *RangeSum) add(timestamp int64, body []byte) {
+	s.Times = sumTimestamp(s.Times, timestamp)
+	s.Bodies = crc32.Update(s.Bodies, castagnoli, body)
 	s.Count++
+}
+
+// Matches reports whether the records folded are those that a range names.
+func (s RangeSum) Matches(r token.Range) bool {
+	return s.Count == r.Count && s.Bodies == r.Bodies && (s.Restamped || s.Times == r.Times)
 }
 
 // slicing has the eight tables by which eight bytes are folded at once; handing them to crc32.Update would put them on the

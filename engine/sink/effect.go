@@ -185,10 +185,9 @@ type (
 	}
 	// RangeRead sums the records that were read back.
 	RangeRead struct {
-		Count int64
-		CRC   uint32
-		Err   error
-		Gone  bool // the records are not there: an error that no repetition helps
+		kafka.RangeSum
+		Err  error
+		Gone bool // the records are not there: an error that no repetition helps
 	}
 	// Flushed says that everything replayed is acknowledged.
 	Flushed struct {

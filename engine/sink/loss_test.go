@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/onefold/onefold/engine/joblog"
+	"github.com/onefold/onefold/engine/kafka"
 	"github.com/onefold/onefold/engine/token"
 )
 
@@ -22,7 +23,7 @@ func TestPartBelow(t *testing.T) {
 		rest RangeRead
 		want token.Range
 	}{
-		{RangeRead{Count: 2}, token.Range{Topic: "out", First: 10, Last: 12, Count: 2}},
+		{RangeRead{RangeSum: kafka.RangeSum{Count: 2}}, token.Range{Topic: "out", First: 10, Last: 12, Count: 2}},
 		{RangeRead{Err: errors.New("out of range"), Gone: true}, whole.Ranges[0]},
 	} {
 		got := partBelow(func(e Effect) Fact {

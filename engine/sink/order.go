@@ -62,7 +62,7 @@ func readable(ask Ask, f Finding) (bool, error) {
 		switch {
 		case got.Err != nil && !got.Gone:
 			return false, got.Err
-		case got.Err != nil || got.Count != r.Count || got.CRC != r.CRC:
+		case got.Err != nil || !got.Matches(r):
 			return false, nil
 		}
 	}

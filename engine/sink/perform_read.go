@@ -142,7 +142,7 @@ func (c *Committer) fetch(tp id.TopicPartition, offset int64, done func(kafka.Fe
 // for a pause after the present fetch by returning a function that resumes later.
 func (c *Committer) readRange(t token.Token, i int, each *replay, done func(kafka.RangeSum, error)) {
 	r := t.Ranges[i]
-	sum := kafka.RangeSum{LogAppendTime: r.LogAppendTime}
+	var sum kafka.RangeSum
 	tp := id.TopicPartition{Topic: r.Topic, Partition: r.Partition}
 	var from func(offset int64)
 	from = func(offset int64) {
@@ -187,7 +187,7 @@ func foldRange(t token.Token, r token.Range, records []byte, from int64, sum *ka
 			if rec.Offset < from || rec.Offset < r.First || rec.Offset > r.Last {
 				continue
 			}
-			sum.Add(rec)
+			sum.Add(&it.Batch, rec)
 			if each == nil {
 				continue
 			}
@@ -204,7 +204,7 @@ func foldRange(t token.Token, r token.Range, records []byte, from int64, sum *ka
 func rangeRead(s kafka.RangeSum, err error) RangeRead {
 	gone := errors.Is(err, kafka.OffsetOutOfRange) || errors.Is(err, kafka.UnknownTopicOrPartition) || errors.Is(err, kafka.UnknownTopicID) ||
 		errors.Is(err, kafka.ErrCorrupt) || errors.Is(err, errRangeEnds)
-	return RangeRead{s.Count, s.CRC, err, gone}
+	return RangeRead{s, err, gone}
 }
 
 var errRangeEnds = errors.New("the log ends within the range")

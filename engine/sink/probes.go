@@ -11,6 +11,7 @@ var (
 	UnstableWaited   = probe.New("sink: unstable lane waited for")
 	WitnessUsed      = probe.New("sink: second witness used")
 	SalvageDone      = probe.New("sink: salvage done")
+	SalvageRestamped = probe.New("sink: salvage of records with the broker's timestamps")
 	SalvageRepeated  = probe.New("sink: salvage cut short and repeated")
 	StepBackTaken    = probe.New("sink: step back")
 	RepairSent       = probe.New("sink: repair of a dropped marker")

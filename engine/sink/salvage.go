@@ -32,9 +32,12 @@ func SalvageRanges(ask Ask, p *Plan, lock kafka.Identity, found []Finding) error
 		for _, i := range todo {
 			r := f.Token.Ranges[i]
 			got := get[RangeRead](ask, Replay{lock, f.Token, i})
-			if got.Err != nil || got.Count != r.Count || got.CRC != r.CRC {
+			if got.Err != nil || !got.Matches(r) {
 				ask(Say{fmt.Sprintf("salvage of %s: %d of %d records, %v", rangeText(f.Token, i), got.Count, r.Count, got.Err)})
 				return errAgain
+			}
+			if got.Restamped {
+				ask(Reach{SalvageRestamped})
 			}
 			done.Done.Add(i)
 		}

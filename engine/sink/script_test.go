@@ -161,7 +161,7 @@ func parseToken(t *testing.T, line string) token.Token {
 				if _, err := fmt.Sscanf(r, "%d:%d-%dx%d", &rg.Partition, &rg.First, &rg.Last, &rg.Count); err != nil {
 					t.Fatalf("%s: %v", r, err)
 				}
-				rg.Topic, rg.CRC = "out", 7
+				rg.Topic, rg.Bodies = "out", 7
 				tok.Ranges = append(tok.Ranges, rg)
 			}
 		}
@@ -299,9 +299,9 @@ func (s *stage) append(e joblog.Entry) (Fact, string) {
 func (s *stage) read(verb string, r token.Range) (Fact, string) {
 	text := s.next(fmt.Sprintf("%s:%s/%d", verb, r.Topic, r.Partition), "all")
 	if text == "all" {
-		return RangeRead{Count: r.Count, CRC: r.CRC}, text
+		return RangeRead{RangeSum: kafka.RangeSum{Count: r.Count, Bodies: r.Bodies, Times: r.Times}}, text
 	}
-	return RangeRead{Count: numbers(text)["count"], CRC: 1}, text
+	return RangeRead{RangeSum: kafka.RangeSum{Count: numbers(text)["count"], Bodies: 1}}, text
 }
 
 func parseTransaction(name, text string) kafka.Transaction {

@@ -194,10 +194,11 @@ func dryRun(ask Ask, f *Finding) error {
 			return got.Err // brokers that do not answer have lost nothing
 		case got.Err != nil:
 			f.Unsalvageable = append(f.Unsalvageable, joblog.LostRange{Token: f.Token, Range: r, Reason: got.Err.Error()})
-		case got.Count != r.Count || got.CRC != r.CRC:
+		case !got.Matches(r):
 			f.Unsalvageable = append(f.Unsalvageable, joblog.LostRange{
 				Token: f.Token, Range: r,
-				Reason: fmt.Sprintf("aborted, and only %d of %d records can be read back (crc %08x, want %08x)", got.Count, r.Count, got.CRC, r.CRC),
+				Reason: fmt.Sprintf("aborted, and only %d of %d records can be read back (crc %08x %08x, want %08x %08x)",
+					got.Count, r.Count, got.Bodies, got.Times, r.Bodies, r.Times),
 			})
 		}
 	}

@@ -20,11 +20,10 @@ type Range struct {
 	First     int64  `json:"first"` // offset of the first record
 	Last      int64  `json:"last"`  // offset of the last record
 	Count     int64  `json:"count"` // records
-	// CRC is crc32c over the records as they were sealed, without their offsets, and without timestamps where the topic
-	// has LogAppendTime.
-	CRC uint32 `json:"crc"`
-	// LogAppendTime: the broker overwrote the timestamps.
-	LogAppendTime bool `json:"logAppendTime,omitempty"`
+	// Bodies is crc32c over the records as they were sealed, without offsets and timestamps; Times is crc32c over their
+	// timestamps, which the broker replaces where the topic has LogAppendTime.
+	Bodies uint32 `json:"bodies"`
+	Times  uint32 `json:"times"`
 }
 
 // Lane is one partition of the job's marker topic, for (sink, subtask, number). Invariant: the value a transaction commits

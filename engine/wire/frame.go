@@ -7,7 +7,7 @@ import (
 )
 
 // Version is the first byte of every message.
-const Version = 1
+const Version = 2
 
 const header = 8 // length and crc32c of what follows, both big endian
 

@@ -65,8 +65,8 @@ func rangeOf(c *coder, r *token.Range) {
 	signed(c, &r.First)
 	signed(c, &r.Last)
 	signed(c, &r.Count)
-	unsigned(c, &r.CRC)
-	c.bool(&r.LogAppendTime)
+	unsigned(c, &r.Bodies)
+	unsigned(c, &r.Times)
 }
 
 func tokenOf(c *coder, t *token.Token) {

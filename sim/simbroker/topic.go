@@ -99,6 +99,14 @@ func (c *Cluster) addTopic(name string, partitions, replication int, start int64
 	return t
 }
 
+// SwitchAppendTime changes message.timestamp.type of a topic, for what is written from now on. It returns whether the brokers
+// replace timestamps now.
+func (c *Cluster) SwitchAppendTime(topic string) bool {
+	cfg := &c.byName[topic].cfg
+	cfg.AppendTime = !cfg.AppendTime
+	return cfg.AppendTime
+}
+
 // addPartitions adds partitions, each led by the next broker that is up. With lag, brokers learn of them one by one.
 func (c *Cluster) addPartitions(t *topic, n int, start int64, lag bool) {
 	for range n {
