@@ -156,7 +156,7 @@ func (t *topic) maxBytes() int {
 }
 
 func (x *production) putAside(p *partition, h header, data []byte, r *kmsg.ProduceResponseTopicPartition) int16 {
-	if s := p.log.producer(h.producerID); x.b.profile.EpochBefore48 && s != nil && s.epoch > h.epoch {
+	if s := p.log.producer(h.producerID); x.b.profile.EpochNoGuard && s != nil && s.epoch > h.epoch {
 		return invalidProducerEpoch
 	}
 	version := int8(0)

@@ -17,7 +17,8 @@ type Profile struct {
 	VerifyOffsets bool // and so does a group coordinator
 	AbortableErr  bool // code 120 instead of 48 where the request's version allows it
 	FenceTwice    bool // an internal abort under version 2 bumps the epoch twice
-	EpochBefore48 bool // a stale epoch is answered 47 before verification can answer 48
+	EpochBefore48 bool // a batch of a stale epoch without its guard is answered 47, not 48, when it is appended
+	EpochNoGuard  bool // a batch of a stale epoch is answered 47 before a guard is made for it
 	SeqZeroTV2    bool // a transaction of version 2 starts at sequence 0 on an unknown partition
 	MarkerStrict  bool // a marker of version 2 needs an epoch above the stored one
 	PersistPrev   bool // previous and next producer id survive a coordinator's fail-over
@@ -94,7 +95,7 @@ var changes = []change{
 	{"k37", "", "the same for offsets (3.7)", func(p *Profile) { p.VerifyOffsets = true }},
 	{"k37", "", "KAFKA-15583: strict minimum of the ISR (3.7)", func(p *Profile) { p.HWNeedsMinISR = true }},
 	{"k39", "", "TRANSACTION_ABORTABLE (3.8)", func(p *Profile) { p.AbortableErr = true }},
-	{"k39", "k400", "KAFKA-19690 (3.9.2)", func(p *Profile) { p.EpochBefore48 = true }},
+	{"k39", "k400", "KAFKA-19690 when a batch is appended (3.9.2)", func(p *Profile) { p.EpochBefore48 = true }},
 	{"k400", "", "KIP-890 part 2: transaction.version 2", func(p *Profile) { p.HasFeature, p.TransactionVersion = true, 2 }},
 	{"k400", "", "repeats of a concurrent add on the server", func(p *Profile) { p.ServerRetry = 100 * time.Millisecond }},
 	{"k400", "", "verification looks at the epoch", func(p *Profile) { p.OpenByEpoch = true }},
@@ -102,7 +103,8 @@ var changes = []change{
 	{"k400", "", "pending first in AddPartitionsToTxn", func(p *Profile) { p.AddPendFirst = true }},
 	{"k400", "k401", "KAFKA-19367: a fencing abort bumps twice", func(p *Profile) { p.FenceTwice = true }},
 	{"k400", "k401", "KAFKA-19163: groups with only pending offsets", func(p *Profile) { p.DropsPendingGroup = true }},
-	{"k41", "", "KAFKA-19690 (4.1.1)", func(p *Profile) { p.EpochBefore48 = true }},
+	{"k401", "", "KAFKA-19690 when a batch is appended (4.0.2)", func(p *Profile) { p.EpochBefore48 = true }},
+	{"k41", "", "KAFKA-19690 before a guard is made (4.1.1)", func(p *Profile) { p.EpochNoGuard = true }},
 	{"k41", "", "KAFKA-18202: first sequence of an unknown producer", func(p *Profile) { p.SeqZeroTV2 = true }},
 	{"k42", "", "KIP-1228: markers carry the transaction version", func(p *Profile) { p.MarkerStrict = true }},
 	{"k42", "", "KAFKA-20322: negotiated markers (4.2.1)", func(p *Profile) { p.NegotiateMarkers = true }},

@@ -21,6 +21,7 @@ func TestWrongModelsAreFound(t *testing.T) {
 		{"fenced twice", "k44", func(p *simbroker.Profile) { p.FenceTwice = true }},
 		{"any first sequence", "k44", func(p *simbroker.Profile) { p.SeqZeroTV2 = false }},
 		{"lenient markers", "k44", func(p *simbroker.Profile) { p.MarkerStrict = false }},
+		{"no guard for a stale epoch", "k401", func(p *simbroker.Profile) { p.EpochNoGuard = true }},
 		{"open for any epoch", "k44", func(p *simbroker.Profile) { p.OpenByEpoch = false }},
 		{"stable offset at the start", "k44", func(p *simbroker.Profile) { p.StableAtBatch = false }},
 		{"groups of refused offsets", "k44", func(p *simbroker.Profile) { p.KeepsRefusedGroup = true }},
@@ -37,7 +38,7 @@ func TestWrongModelsAreFound(t *testing.T) {
 			wrong := right
 			c.wrong(&wrong.Profile)
 			r, err := conform.Campaign{
-				Real: right, Model: wrong, Seed: 1, Operations: 24_000, Shapes: right.Shapes(), Most: 1,
+				Real: right, Model: wrong, Seed: 1, Operations: 24_000, Shapes: right.Shapes(), Most: 1, Shrinking: 150,
 			}.Run()
 			if err != nil {
 				t.Fatal(err)
