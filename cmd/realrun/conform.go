@@ -25,6 +25,7 @@ type conformance struct {
 	seed       uint64
 	lanes      int
 	most       int
+	shrinking  int
 	sequence   string
 	record     string
 	show       bool
@@ -61,6 +62,7 @@ func (f *conformance) flags(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.seed, "seed", 1, "what they are drawn from")
 	flags.IntVar(&f.lanes, "lanes", 24, "sequences side by side")
 	flags.IntVar(&f.most, "differences", 10, "end after so many")
+	flags.IntVar(&f.shrinking, "shrinking", 150, "runs that making one difference smaller may take; 0 prints it as it was drawn")
 	flags.StringVar(&f.sequence, "sequence", "", "a file of sequences to run instead of drawn ones")
 	flags.StringVar(&f.record, "record", "", "write what the cluster answers to this file, and compare nothing")
 	flags.BoolVar(&f.moves, "moves", false, "the cluster has three brokers: move leaders and coordinators, too; one sequence at a time")
@@ -111,6 +113,7 @@ func (f *conformance) run(ctx context.Context, c *console) error {
 	}
 	return f.compare(c, conform.Campaign{
 		Real: cluster, Model: model, Seed: f.seed, Operations: f.operations, Most: f.most,
+		Shrinking: f.shrinking,
 		Shapes: model.Shapes(), Lanes: lanes,
 	}, sequences)
 }

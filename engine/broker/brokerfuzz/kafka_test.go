@@ -42,7 +42,7 @@ func TestFuzzKafka(t *testing.T) {
 	r, err := conform.Campaign{
 		Real: real, Model: model, Seed: uint64(setting("ONEFOLD_SEED", 1)), Operations: setting("ONEFOLD_OPERATIONS", 1000),
 		Shapes: model.Shapes(), Lanes: lanes,
-		Most: setting("ONEFOLD_MOST", 10),
+		Most: setting("ONEFOLD_MOST", 10), Shrinking: 150,
 		Progress: func(r *conform.Result) {
 			if time.Since(told) > 5*time.Second {
 				told = time.Now()

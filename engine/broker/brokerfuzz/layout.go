@@ -1,6 +1,8 @@
 package brokerfuzz
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -112,14 +114,15 @@ func (r *run) prepare() {
 		}
 		return len(r.cluster.nodes) > 0
 	})
-	r.name()
 	r.patiently("create the topic", r.createTopic)
 	r.patiently("leaders of the topic", r.findLeaders)
+	r.findCoordinator(target{coordinatorOf, "nobody-" + r.o.Name, 0}) // who asks first makes the log
+	r.findCoordinator(target{coordinatorOfGroup, r.group, 0})
+	r.patiently("partitions of the coordinators", r.findShards)
+	r.name()
 	for _, id := range r.ids {
 		r.findCoordinator(target{coordinatorOf, id, 0})
 	}
-	r.findCoordinator(target{coordinatorOfGroup, r.group, 0})
-	r.patiently("partitions of the coordinators", r.findShards)
 }
 
 // name makes the actors and their ids.
@@ -127,20 +130,30 @@ func (r *run) name() {
 	for _, p := range r.seq.Producers {
 		a := &actor{Producer: p, pid: -1, epoch: -1, parts: make([]written, r.seq.Partitions), index: -1}
 		if p.ID != "" {
-			a.id = p.ID + "-" + r.o.Name
-			for i, id := range r.ids {
-				if id == a.id {
-					a.index = i
-				}
-			}
+			a.index = slices.Index(r.words, p.ID)
 			if a.index < 0 {
 				a.index = len(r.ids)
-				r.ids = append(r.ids, a.id)
+				r.words, r.ids = append(r.words, p.ID), append(r.ids, r.apart(p.ID))
 			}
+			a.id = r.ids[a.index]
 		}
 		r.actors = append(r.actors, a)
 	}
 	r.view.ids = make([]transaction, len(r.ids))
+}
+
+// apart is a name for an id. Where coordinators move, no two ids of the sequence share a partition of their log: one would move
+// with the other, in one cluster and not in another.
+func (r *run) apart(word string) string {
+	id := word + "-" + r.o.Name
+	if r.o.Mover == nil || len(r.ids) >= len(r.cluster.shards) {
+		return id
+	}
+	shard := func(id string) int32 { return kafka.InternalPartition(id, int32(len(r.cluster.shards))) }
+	for n := 0; slices.ContainsFunc(r.ids, func(other string) bool { return shard(other) == shard(id) }); n++ {
+		id = fmt.Sprintf("%s-%s-%d", word, r.o.Name, n)
+	}
+	return id
 }
 
 func (r *run) metadata(node int32, topics ...string) *kmsg.MetadataResponse {

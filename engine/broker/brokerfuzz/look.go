@@ -230,8 +230,8 @@ func (r *run) list(a *actor) []string {
 	return []string{strings.TrimSpace("0 " + strings.Join(found, ", "))}
 }
 
-// bare is an id without the name of the run.
-func (r *run) bare(index int) string { return strings.TrimSuffix(r.ids[index], "-"+r.o.Name) }
+// bare is an id as the sequence has it.
+func (r *run) bare(index int) string { return r.words[index] }
 
 func (r *run) producersRequest(partition int32, unknown bool) *request {
 	return &request{

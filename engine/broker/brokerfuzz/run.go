@@ -75,7 +75,7 @@ type run struct {
 
 	topic, group string
 	actors       []*actor
-	ids          []string // transactional ids of the sequence, in order
+	words, ids   []string // transactional ids of the sequence, in order, and what they are called on the cluster
 	cluster      layout
 	pids         []int64 // in order of appearance: p0, p1, ...
 	terms        []pidTerm

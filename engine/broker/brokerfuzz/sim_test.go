@@ -39,3 +39,41 @@ func TestTranscriptsDoNotDependOnTheWorld(t *testing.T) {
 		}
 	}
 }
+
+// If ids of a sequence shared a partition of the transaction log, a move of one would move the other: in one cluster and not in
+// another, by their names.
+func TestTranscriptsDoNotDependOnNames(t *testing.T) {
+	s, err := brokerfuzz.Parse(`onefold sequence 1
+partitions 1
+producer a id t0 protocol 4 timeout 1m0s
+producer b id t1 protocol 4 timeout 1m0s
+init a
+init b
+add b 0
+move-coordinator a
+produce b 0 next
+end b commit
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := reference.New("k44")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Brokers = 3
+	first := ""
+	for i := range 50 {
+		c.Name = fmt.Sprintf("%06x-%d", 0xabcdef, i) // as long as those on real clusters: of short ones the hashes never meet
+		got, err := c.Run(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first = got.String()
+		}
+		if got.String() != first {
+			t.Fatalf("%s\nand called %s\n%s", first, c.Name, got)
+		}
+	}
+}

@@ -21,7 +21,7 @@ type Campaign struct {
 	Operations int                // at least so many are compared
 	Shapes     []brokerfuzz.Shape // three quarters of them from the first, the rest from the others
 	Most       int                // differences after which it ends; default 10
-	Shrinking  int                // runs that making one difference smaller may take; default 150
+	Shrinking  int                // runs that making one difference smaller may take
 	// Progress is told of every sequence that has been compared, by one caller at a time.
 	Progress func(r *Result)
 }
@@ -113,9 +113,6 @@ func (c Campaign) Run() (*Result, error) {
 func (c *Campaign) defaults() {
 	if c.Most == 0 {
 		c.Most = 10
-	}
-	if c.Shrinking == 0 {
-		c.Shrinking = 150
 	}
 	if len(c.Shapes) == 0 {
 		c.Shapes = []brokerfuzz.Shape{{}}
@@ -229,7 +226,7 @@ type Outcome struct {
 // the same: it is reported as it was drawn.
 func (c Campaign) Compare(s brokerfuzz.Sequence) (Outcome, error) {
 	o, err := c.once(s)
-	if err != nil || !o.Differs {
+	if err != nil || !o.Differs || c.Shrinking == 0 {
 		return o, err
 	}
 	c.shrink(&o)

@@ -2,6 +2,7 @@
 package reference
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,6 +19,7 @@ type Cluster struct {
 	Profile simbroker.Profile
 	Brokers int    // default 1
 	Seed    uint64 // of the worlds; a transcript must not depend on it
+	Name    string // of the runs; nor on this; default "s"
 }
 
 // New is a cluster of a release, as simbroker.ProfileOf knows it.
@@ -50,6 +52,7 @@ func (c Cluster) Run(s brokerfuzz.Sequence) (brokerfuzz.Transcript, error) {
 	k := simbroker.New(w, simbroker.Config{
 		Brokers: max(1, c.Brokers), Profile: c.Profile, ScanInterval: 100 * time.Millisecond, Encode: true,
 		Replication: simbroker.Replication{Factor: min(3, max(1, c.Brokers))}, MinISR: 1 + c.Brokers/3,
+		TxnShards: 5, OffsetsPartitions: 5, // as .ci/kafka has them
 	})
 	w.BrokerPort = k.Requests
 	n := w.NewNode("client", nil)
@@ -59,7 +62,7 @@ func (c Cluster) Run(s brokerfuzz.Sequence) (brokerfuzz.Transcript, error) {
 	var got brokerfuzz.Transcript
 	var failed error
 	finished := false
-	o := brokerfuzz.Options{Name: "s"}
+	o := brokerfuzz.Options{Name: cmp.Or(c.Name, "s")}
 	if c.Brokers > 1 {
 		o.Mover = mover{k}
 	}
