@@ -88,7 +88,7 @@ func abortedAndCompacted(t *Scene) (tp id.TopicPartition, who kafka.Identity) {
 	plain := t.Plain()
 	ms := t.Process.Wall().UnixMilli()
 	rolled := int32(0)
-	t.Within(2*stage.Patience, func() bool {
+	t.Within(stage.Patience, func() bool {
 		// Records two seconds apart begin a new segment each; only closed ones are cleaned.
 		_, code := t.SendRecords(tp, plain, rolled, kafka.NoCompression, []kafka.Record{{
 			Key: []byte(fmt.Sprint("other", rolled%3)), Value: []byte("x"), Timestamp: ms + 2000*int64(rolled),

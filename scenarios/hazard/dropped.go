@@ -117,7 +117,10 @@ func laneDropped(t *Scene) (seen bool, what string) {
 	t.Seed(group, lane, 5, "seed")
 	t.Mark(who, group, lane, 6, "marker")
 	kill(t, on)
-	t.Wait("the death of the leader of "+home.String(), func() bool { return leader(t, home) != on })
+	t.Wait("the death of the leader of "+home.String(), func() bool {
+		now := leader(t, home)
+		return now != on && now != unseen
+	})
 	next, code := t.End(who, true)
 	t.Check(code == kafka.OK, "end: %v", code)
 	t.Within(wedged, func() bool { return complete(t, who.TransactionalID) })

@@ -203,6 +203,7 @@ func wrongMode(t *Scene) (bool, string) {
 	who := t.Writer()
 	t.Write(tp, who, 0, "a")
 	t.Finish(who, true, tp)
+	t.Settled(who.TransactionalID) // its partition shows the end before its coordinator has written it
 	forgot := who
 	forgot.Protocol = 4
 	_, code := t.Another().EndOnce(forgot, true)

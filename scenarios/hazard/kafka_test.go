@@ -99,9 +99,6 @@ func answer(conn net.Conn, to kmsg.Request) (kmsg.Response, error) {
 	return resp, resp.ReadFrom(frame)
 }
 
-// Patience implements stage.Impatient. Brokers that were killed come back within seconds, and on a busy machine within a minute.
-func (u *underControl) Patience() time.Duration { return time.Minute }
-
 // TakeLeader implements Leaderless: it kills the broker that leads the partition, of which it must hold the only replica.
 func (u *underControl) TakeLeader(tp id.TopicPartition) error {
 	if u.cluster.Nodes() == 1 {

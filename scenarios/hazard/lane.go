@@ -3,7 +3,6 @@ package hazard
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -138,8 +137,8 @@ func deleteOffset(t *Scene, group string, lane id.TopicPartition) kafka.Code {
 	return code
 }
 
-// deleteTopic deletes the topic of the lane, and gives the brokers time to forget what was committed for it.
-func deleteTopic(t *Scene, _ string, lane id.TopicPartition) (code kafka.Code) {
+// deleteTopic deletes the topic of the lane, and waits until the group's coordinator has forgotten what is pending for it.
+func deleteTopic(t *Scene, group string, lane id.TopicPartition) (code kafka.Code) {
 	req := kmsg.NewPtrDeleteTopicsRequest()
 	req.Version, req.TimeoutMillis = 6, 10_000
 	topic := kmsg.NewDeleteTopicsRequestTopic()
@@ -148,7 +147,10 @@ func deleteTopic(t *Scene, _ string, lane id.TopicPartition) (code kafka.Code) {
 	_, code = t.Answer(stage.Node(broker.Bootstrap), req, func(r kmsg.Response) kafka.Code {
 		return kafka.Code(r.(*kmsg.DeleteTopicsResponse).Topics[0].ErrorCode)
 	})
-	t.Sleep(time.Second)
+	t.Wait("the group to forget the topic", func() bool {
+		o, code := t.Lane(group, lane, true)
+		return code == kafka.OK && o.Code != kafka.UnstableOffsetCommit
+	})
 	return code
 }
 

@@ -2,7 +2,6 @@ package hazard
 
 import (
 	"slices"
-	"time"
 
 	"github.com/onefold/onefold/checker"
 	"github.com/onefold/onefold/engine/broker/stage"
@@ -100,7 +99,7 @@ func lateProduceJoins(t *Scene) (bool, string) {
 
 func lateProduceHangs(t *Scene) (bool, string) {
 	tp := stage.Part(t.Topic(1), 0)
-	who := t.WriterFor(time.Second)
+	who := t.WriterFor(brief)
 	t.Write(tp, who, 0, "first")
 	t.Finish(who, false, tp)
 	code := t.Late(tp, who, 1, "late")
@@ -108,7 +107,7 @@ func lateProduceHangs(t *Scene) (bool, string) {
 		t.Check(t.Stable(tp) == t.HighWatermark(tp), "refused, and open")
 		return false, "refused with " + code.String()
 	}
-	t.Sleep(3 * time.Second)
+	t.Sleep(3 * brief)
 	t.Say("three times the transaction timeout later the coordinator says %s", t.State(who.TransactionalID))
 	t.Check(t.State(who.TransactionalID) != kafka.TxnOngoing, "the coordinator knows of it")
 	return t.OpenFrom(tp, who) >= 0 && t.Stable(tp) < t.HighWatermark(tp), "open for ever: the last stable offset is stuck at a transaction that no coordinator knows"
@@ -137,7 +136,7 @@ func lateEndEndsAnother(t *Scene) (bool, string) {
 
 func lateProduceOpens(t *Scene) (bool, string) {
 	tp := stage.Part(t.Topic(1), 0)
-	who := t.WriterFor(2 * time.Second)
+	who := t.WriterFor(brief)
 	code := t.Late(tp, who, 0, "late")
 	if code != kafka.OK || t.State(who.TransactionalID) != kafka.TxnOngoing {
 		return false, "opened nothing at the coordinator: " + code.String()

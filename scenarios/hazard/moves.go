@@ -20,6 +20,10 @@ import (
 // milliseconds.
 const wedged = 4 * time.Second
 
+// brief is the timeout of a transaction that a script lets pass. What the script does before that is done by then, on real
+// brokers of a busy machine, too.
+const brief = 5 * time.Second
+
 // once calls once and takes the answer as it is, where the verbs of the stage would repeat.
 func once(t *Scene, call func(done func(kafka.Code, error))) (code kafka.Code, err error) {
 	t.Do(func(done func()) { call(func(c kafka.Code, e error) { code, err = c, e; done() }) })
@@ -40,11 +44,14 @@ func concurrent(t *Scene, who kafka.Identity) bool {
 	return !t.Within(wedged, func() bool { return initOnce(t, who) != kafka.ConcurrentTransactions })
 }
 
+// unseen is what leader says where no broker answered.
+const unseen = -2
+
 // leader is the leader of a partition as a broker that is up sees it now; -1: none.
 func leader(t *Scene, tp id.TopicPartition) int32 {
 	m, ok := t.View(broker.Bootstrap, tp.Topic)
 	if !ok || len(m.Topics) != 1 || int(tp.Partition) >= len(m.Topics[0].Partitions) {
-		return -2
+		return unseen
 	}
 	return m.Topics[0].Partitions[tp.Partition].Leader
 }

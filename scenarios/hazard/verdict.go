@@ -3,7 +3,6 @@ package hazard
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/onefold/onefold/checker"
 	"github.com/onefold/onefold/engine/broker/stage"
@@ -128,7 +127,7 @@ func sameCommitAgain(t *Scene) string {
 func commitAfterTimeout(t *Scene) (bool, string) {
 	name := t.Topic(2)
 	one, two := stage.Part(name, 0), stage.Part(name, 1)
-	a, b := t.Writer(), t.WriterFor(time.Second)
+	a, b := t.Writer(), t.WriterFor(brief)
 	t.Write(one, a, 0, "one")
 	t.Write(two, b, 0, "two")
 	t.Say("both are prepared, in one checkpoint; the commits come after the timeout of the second")
@@ -141,7 +140,7 @@ func commitAfterTimeout(t *Scene) (bool, string) {
 
 func readBackAborted(t *Scene) string {
 	tp := stage.Part(t.Topic(1), 0)
-	who := t.WriterFor(time.Second)
+	who := t.WriterFor(brief)
 	t.Write(tp, who, 0, "a")
 	t.Wait("the timeout", func() bool { return t.OpenFrom(tp, who) < 0 })
 	t.Say("the aborted record is in the log still: it is read back and written again")

@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/engine/broker/stage"
-	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/kafka"
 )
 
 // timeoutAborts is P11: the coordinator aborts a transaction that is older than its timeout, and what its producer is answered
 // afterwards.
 func timeoutAborts(p *property) {
-	const timeout = time.Second
+	// On a busy machine, too, what is written before it passes must be written by then.
+	const timeout = 5 * time.Second
 	for _, protocol := range p.protocols() {
 		name := p.Topic(3)
 		touched, untouched, lane := stage.Part(name, 0), stage.Part(name, 1), stage.Part(name, 2)
@@ -27,18 +27,18 @@ func timeoutAborts(p *property) {
 		p.is(named(protocol, "last stable offset while open"), p.stable(touched), 0)
 
 		sequence, early := int32(1), false
-		aborted := p.Within(20*time.Second, func() bool { // under traffic, which does not extend it
+		aborted := p.Within(time.Minute, func() bool { // under traffic, which does not extend it
 			if p.stable(touched) > 0 {
 				early = p.Process.Wall().UnixMilli() < x.StartUnixMs+timeout.Milliseconds()
 				return true
 			}
-			if p.Process.Wall().UnixMilli() < x.StartUnixMs+timeout.Milliseconds()/2 {
+			if p.Process.Wall().UnixMilli() < x.StartUnixMs+timeout.Milliseconds()/4 {
 				p.Write(touched, who, sequence, "more")
 				sequence++
 			}
 			return false
 		})
-		p.Check(aborted, "not aborted within 20 s")
+		p.Check(aborted, "not aborted within a minute")
 		p.is(named(protocol, "early"), early, false)
 		p.Closed(who, touched)
 		p.is(named(protocol, "state"), p.describe(who), "CompleteAbort "+epoch(p.ownEpochs()))
@@ -121,9 +121,11 @@ func idExpires(p *property) {
 	open, code := p.InitCode(p.Name("txn"), 10*time.Minute, p.Protocol)
 	p.Check(code == kafka.OK, "init: %v", code)
 	p.Write(tp, open, 0, "a")
-	idle, used := p.Writer(), p.Writer()
+	used := p.Writer()
 	data := stage.Part(p.Topic(1), 0)
-	end := p.Finish(p.wrote(data, used), true, data)
+	p.Write(data, used, 0, "x")
+	last := p.Process.Now() // each is used once more, after this
+	idle, end := p.Writer(), p.Finish(used, true, data)
 	p.Settled(used.TransactionalID)
 
 	began := p.Process.Now()
@@ -131,7 +133,7 @@ func idExpires(p *property) {
 	for len(gone) < 2 && p.Process.Now().Sub(began) < expiration+15*time.Second {
 		for _, who := range []kafka.Identity{idle, used} {
 			if _, code := p.Transaction(who.TransactionalID); code == kafka.TransactionalIDNotFound && gone[who.TransactionalID] == 0 {
-				gone[who.TransactionalID] = p.Process.Now().Sub(began)
+				gone[who.TransactionalID] = p.Process.Now().Sub(last)
 			}
 		}
 		p.Sleep(100 * time.Millisecond)
@@ -139,8 +141,7 @@ func idExpires(p *property) {
 	for i, after := range []time.Duration{gone[idle.TransactionalID], gone[used.TransactionalID]} {
 		name := []string{"an idle id", "an id after a commit"}[i]
 		p.is(name+" expires", after > 0, true)
-		// It was used a little before the clock began.
-		p.is(name+" expires early", after > 0 && after < expiration-2*time.Second, false)
+		p.is(name+" expires early", after > 0 && after < expiration, false)
 	}
 	for _, commit := range []bool{true, false} {
 		_, code := p.End(used, commit)
@@ -154,12 +155,6 @@ func idExpires(p *property) {
 	p.is("init with what it was, epoch", fresh.ProducerEpoch, 0)
 	p.is("an open one", p.describe(open), "Ongoing E+0")
 	p.Finish(open, true, tp)
-}
-
-// wrote writes one record.
-func (p *property) wrote(tp id.TopicPartition, who kafka.Identity) kafka.Identity {
-	p.Write(tp, who, 0, "x")
-	return who
 }
 
 // idExpiration is the broker's setting.
