@@ -30,6 +30,7 @@ type conformance struct {
 	record     string
 	show       bool
 	moves      bool
+	anyRelease bool
 }
 
 func newConform(c *console) *cobra.Command {
@@ -66,6 +67,7 @@ func (f *conformance) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.sequence, "sequence", "", "a file of sequences to run instead of drawn ones")
 	flags.StringVar(&f.record, "record", "", "write what the cluster answers to this file, and compare nothing")
 	flags.BoolVar(&f.moves, "moves", false, "the cluster has three brokers: move leaders and coordinators, too; one sequence at a time")
+	flags.BoolVar(&f.anyRelease, "any-release", false, "compare although the brokers look like another release than --profile")
 	flags.BoolVar(&f.show, "show", false, "print the sequences and run nothing")
 }
 
@@ -89,6 +91,13 @@ func (f *conformance) run(ctx context.Context, c *console) error {
 	}
 	if len(f.brokers) == 0 {
 		return errors.New("name the cluster: --brokers HOST:PORT; `.ci/kafka start` starts one and prints its address")
+	}
+	brokers, err := ask(ctx, f.brokers)
+	if err != nil {
+		return err
+	}
+	if err := model.Expect(brokers); err != nil && !f.anyRelease {
+		return fmt.Errorf("%w, or all the same with --any-release", err)
 	}
 	lanes := f.lanes
 	if f.sequence != "" || f.moves {
@@ -114,7 +123,7 @@ func (f *conformance) run(ctx context.Context, c *console) error {
 	return f.compare(c, conform.Campaign{
 		Real: cluster, Model: model, Seed: f.seed, Operations: f.operations, Most: f.most,
 		Shrinking: f.shrinking,
-		Shapes: model.Shapes(), Lanes: lanes,
+		Shapes:    model.Shapes(), Lanes: lanes,
 	}, sequences)
 }
 

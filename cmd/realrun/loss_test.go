@@ -165,6 +165,10 @@ func TestUsage(t *testing.T) {
 		{"chaos --plan killed-at-commit --kafka-jars x --kfake", "none of the others can be"},
 		{"chaos --plan killed-at-commit --kafka-jars /no-such", "no jars of Kafka in /no-such"},
 		{"chaos --plan ../../scenarios/testdata/commit-reply-lost.plan", "instead: partition-one-way brokers process1 for 5s"},
+		{"conform", "name the cluster"},
+		{"conform --brokers 127.0.0.1:9", "no Kafka answers at 127.0.0.1:9: unable to dial"},
+		{"conform --brokers 127.0.0.1:9", "is it running?"},
+		{"conform --profile k36", "there is no profile \"k36\""},
 		{"run payments --state x --ask k7", "ONEFOLD_TEST=1"},
 		{"run payments --state x --through a", "HOST:PORT=HOST:PORT"},
 	}

@@ -75,9 +75,14 @@ func witness(ctx context.Context, brokers []string, opts ...kgo.Opt) (*kgo.Clien
 	}
 	if err := ping(ctx, cl); err != nil {
 		cl.Close()
-		return nil, fmt.Errorf("no Kafka answers at %s: %w\n  is it running? `realrun broker --data DIR` starts one", strings.Join(brokers, ","), err)
+		return nil, noKafka(brokers, err, "`realrun broker --data DIR` starts one")
 	}
 	return cl, nil
+}
+
+// noKafka says where nothing answers, and how to have something there.
+func noKafka(brokers []string, err error, start string) error {
+	return fmt.Errorf("no Kafka answers at %s: %w\n  is it running? %s", strings.Join(brokers, ","), err, start)
 }
 
 // ping asks for an answer. A broker that was started in the line before may take a moment until it listens.

@@ -2,6 +2,8 @@ package simbroker
 
 import (
 	_ "embed"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -87,6 +89,38 @@ func (p *Profile) versions(key int16) (lo, hi int16) {
 func (p *Profile) Max(key int16) int16 {
 	_, hi := p.versions(key)
 	return hi
+}
+
+// Unlike counts the requests of which brokers that offer these ranges have another one than the release.
+func (p *Profile) Unlike(offered []VersionRange) (n int) {
+	for _, o := range offered {
+		if lo, hi := p.versions(o.Key); lo != o.Min || hi != o.Max {
+			n++
+		}
+	}
+	for _, r := range p.Versions {
+		if !slices.ContainsFunc(offered, func(o VersionRange) bool { return o.Key == r.Key }) {
+			n++
+		}
+	}
+	return n
+}
+
+// ProfileLike is the profile that is least unlike brokers that offer these ranges, the newest if several are, in a cluster
+// with this level of transaction.version.
+func ProfileLike(offered []VersionRange, transactionVersion int16) Profile {
+	best := Profile{}
+	for _, name := range ProfileNames() {
+		if p, _ := ProfileOf(name); best.Name == "" || p.Unlike(offered) < best.Unlike(offered) {
+			best = p
+		}
+	}
+	if best.TransactionVersion != transactionVersion {
+		if p, ok := ProfileOf(fmt.Sprintf("%s-tv%d", best.Name, transactionVersion)); ok {
+			return p
+		}
+	}
+	return best
 }
 
 // With is the profile with another range of one request.
