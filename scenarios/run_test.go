@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/onefold/onefold/faults"
@@ -30,6 +31,32 @@ func TestSameSeedSameTrace(t *testing.T) {
 				t.Errorf("seeds 11 and 12 have the same trace hash %016x", first)
 			}
 		})
+	}
+}
+
+// Settings that contradict each other are refused with what was wanted, not run.
+func TestWorldsThatCannotBe(t *testing.T) {
+	for _, c := range []struct {
+		scenario, world, want string
+	}{
+		{"payments", "interval=10s transaction-timeout=5s", "transaction-timeout=5s interval=10s"},
+		{"payments", "interval=20s", "want transaction-timeout > interval"},
+		{"at-least-once", "interval=20s", ""}, // has no transactions
+		{"payments", "interval=19s", ""},
+		{"payments", "brokers=2 replication=3", "want min-isr <= replication <= brokers"},
+		{"payments", "taskmanagers=1 slots=1 parallelism=2", "fewer slots than parallelism 2 needs"},
+	} {
+		p, err := faults.Parse("onefold plan 1\nscenario " + c.scenario + "\nseed 1\nworld " + c.world + "\nengine sound\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := newWorld(p, Options{Fast: true})
+		if err == nil {
+			w.Sim.Close()
+		}
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.world, err, c.want)
+		}
 	}
 }
 

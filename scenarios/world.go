@@ -90,6 +90,9 @@ func newWorld(p faults.Plan, o Options) (*World, error) {
 			return nil, err
 		}
 	}
+	if s := &w.Shape; w.guarantee == operator.ExactlyOnce && s.TransactionTimeout <= s.Interval {
+		return nil, fmt.Errorf("world: want transaction-timeout > interval; there are transaction-timeout=%v interval=%v, so that a transaction could end before the checkpoint that commits it begins", s.TransactionTimeout, s.Interval)
+	}
 	var err error
 	w.Job, _ = jobs.Find(s.Job)
 	w.Oracle, _ = oracle.Find(s.Job)

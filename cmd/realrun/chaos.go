@@ -14,7 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/onefold/onefold/checker"
+	"github.com/onefold/onefold/engine/checkpoint"
+	"github.com/onefold/onefold/engine/real/run"
 	"github.com/onefold/onefold/faults"
+	"github.com/onefold/onefold/scenarios/jobs"
 	"github.com/onefold/onefold/scenarios/outside"
 )
 
@@ -162,12 +165,36 @@ func (x *chaos) prepare() (*ordeal, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := covered(job, setup); err != nil {
+		return nil, fmt.Errorf("%s: %w", x.plan, err)
+	}
 	o := &ordeal{plan: plan, setup: setup, job: job, names: map[string]string{}}
 	mark := strconv.FormatInt(time.Now().UnixNano(), 36)
 	for _, t := range slices.Concat(job.Inputs, job.Outputs) {
 		o.names[t] = t + "-" + mark
 	}
 	return o, nil
+}
+
+// covered refuses the world of a plan whose transactions could time out before their commit, which no process would start
+// with. The simulated world has such on purpose, to have them salvaged.
+func covered(job jobs.Spec, s outside.Setup) error {
+	if s.Guarantee != "exactly-once" {
+		return nil
+	}
+	b, err := run.Config{
+		Job:              build(job, run.Options{TransactionTimeout: s.TransactionTimeout, ToleratedFailures: outside.ToleratedFailures}, altered{}),
+		Parallelism:      int32(s.Parallelism),
+		Checkpoint:       checkpoint.Config{Interval: s.Interval, Timeout: s.CheckpointTimeout, Tolerated: outside.ToleratedFailures},
+		HeartbeatTimeout: outside.HeartbeatTimeout,
+	}.Budget()
+	if err != nil {
+		return err
+	}
+	if err := b.Check(); err != nil {
+		return fmt.Errorf("%w\n  instead: world transaction-timeout=%v, or lower interval or checkpoint-timeout", err, (b.Sum() + time.Second).Round(time.Second))
+	}
+	return nil
 }
 
 func (x *chaos) run(ctx context.Context, c *console) (*endured, error) {

@@ -138,6 +138,25 @@ func keep(t *testing.T, r *endured) {
 	}
 }
 
+// A world that no process starts with is refused before any broker is started, in the words of the plan.
+func TestChaosRefusesATransactionTimeoutThatIsTooShort(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "short.plan")
+	text := "onefold plan 1\nscenario payments\nseed 1\nworld interval=10s transaction-timeout=5s\nengine sound\nat 5s crash process1 for 1s\n"
+	for _, c := range []struct{ text, want string }{
+		{text, "instead: world transaction-timeout=1m12s, or lower interval or checkpoint-timeout"},
+		{strings.Replace(text, "payments", "at-least-once", 1), ""},
+		{strings.Replace(text, "=5s", "=72s", 1), ""},
+	} {
+		if err := os.WriteFile(file, []byte(c.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := (&chaos{plan: file}).prepare()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
 // A plan that never came to strike must not pass for one that was survived.
 func TestChaosThatNeverStrikesIsNoPass(t *testing.T) {
 	if testing.Short() {

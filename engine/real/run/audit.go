@@ -17,6 +17,15 @@ const (
 	horizon     = 24 * time.Hour   // how long after a crash a salvage should still find the aborted records
 )
 
+// Budget is the sum that a job's transaction timeout must cover with these settings; its Check says whether it does.
+func (c Config) Budget() (sink.Budget, error) {
+	plan, err := c.plan()
+	if err != nil {
+		return sink.Budget{}, err
+	}
+	return c.budget(sink.SpecsOf(plan)), nil
+}
+
 // budget is how long a transaction may have to stay open: from the first record of its epoch, over failed checkpoints and a
 // restart, to its commit. The sink with the shortest timeout is the one that binds.
 func (c Config) budget(sinks []sink.Spec) sink.Budget {
