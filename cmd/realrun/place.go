@@ -46,6 +46,9 @@ func (p *place) names(job jobs.Spec) (map[string]string, error) {
 			return nil, fmt.Errorf("--topic %q: job %s has no topic %q; it has %s", t, job.Name, logical,
 				strings.Join(slices.Concat(job.Inputs, job.Outputs), ", "))
 		}
+		if known[logical] != logical && known[logical] != name {
+			return nil, fmt.Errorf("--topic %q: %s is named %s already", t, logical, known[logical])
+		}
 		known[logical] = name
 	}
 	return known, nil

@@ -78,6 +78,9 @@ func (x *Flags) Options() (Options, error) {
 		if !ok || logical == "" || name == "" {
 			return o, fmt.Errorf("--topic %q: not of the form LOGICAL=NAME", t)
 		}
+		if other, ok := o.Topics[logical]; ok && other != name {
+			return o, fmt.Errorf("--topic %q: %s is named %s already", t, logical, other)
+		}
 		o.Topics[logical] = name
 	}
 	switch x.Guarantee {

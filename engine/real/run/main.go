@@ -15,7 +15,7 @@ import (
 )
 
 // Main runs one job as the whole of a program: flags, signals, log, exit code. It does not return. The job obeys the options
-// whether build looks at them or not.
+// whether build looks at them or not. build may be called twice, and must do nothing but build the same job.
 func Main(build func(Options) *graph.Job) {
 	var x Flags
 	f := pflag.NewFlagSet(os.Args[0], pflag.ContinueOnError)
@@ -47,8 +47,8 @@ func (x *Flags) main(build func(Options) *graph.Job, debugLog bool) (int, error)
 	if err != nil {
 		return 2, err
 	}
-	c.Job, c.Log = build(o), NewLog(os.Stderr, debugLog)
-	if err := o.apply(c.Job); err != nil {
+	c.Log = NewLog(os.Stderr, debugLog)
+	if c.Job, err = o.build(build); err != nil {
 		return 2, err
 	}
 	outcome, err := RunWithSignals(c, func(*Running) {})
