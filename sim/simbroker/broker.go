@@ -21,6 +21,8 @@ type Broker struct {
 	node *sim.Node
 	led  bool // the controller lets it lead partitions
 
+	clean bool // it was stopped as an operator stops it, and has not started since
+
 	profile Profile // its release
 	next    Profile // the one that it starts with the next time
 	knows   int16   // the level of transaction.version that it has heard of

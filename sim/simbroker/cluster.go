@@ -30,6 +30,8 @@ type Cluster struct {
 	nextPID int64
 	level   int16 // the feature transaction.version, as the controller has it
 	levels  int64 // how often it was set
+	elr     bool  // the feature eligible.leader.replicas.version
+	enabled int64 // how often that was set
 	history []TxnEvent
 	ops     operations
 	ports   int       // made so far
@@ -47,7 +49,7 @@ func New(w *sim.World, cfg Config) *Cluster {
 	cfg = cfg.withDefaults()
 	cfg.Expensive = cfg.Expensive || w.Checks()
 	c := &Cluster{
-		w: w, cfg: cfg, level: cfg.Profile.TransactionVersion, nextPID: 1000,
+		w: w, cfg: cfg, level: cfg.Profile.TransactionVersion, elr: cfg.Profile.ELR, nextPID: 1000,
 		byName: map[string]*topic{}, byID: map[[16]byte]*topic{},
 	}
 	c.ops.of = map[operationKey]*Operation{}

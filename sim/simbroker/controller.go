@@ -148,6 +148,10 @@ func (c *Cluster) brokerStarted(b *Broker, incarnation uint64) {
 		return
 	}
 	c.fenceBroker(b)
+	if !b.clean {
+		c.lostTail(b)
+	}
+	b.clean = false
 	c.registerLater(b, incarnation)
 }
 

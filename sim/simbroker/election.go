@@ -1,5 +1,7 @@
 package simbroker
 
+import "github.com/onefold/onefold/engine/env"
+
 // lead gives a partition another leader, or none (-1). What the old one had only in memory is gone. Whoever waited for its
 // replicas is told 6, unless it is dead.
 func (p *partition) lead(leader int32) {
@@ -7,6 +9,9 @@ func (p *partition) lead(leader int32) {
 		return
 	}
 	p.stepDown()
+	if p.leader >= 0 {
+		p.lastLeader = p.leader
+	}
 	p.leader = leader
 	p.forget()
 	if leader >= 0 {
@@ -36,13 +41,22 @@ func (p *partition) stepDown() {
 		switch {
 		case r.broker == p.leader:
 			r.log, r.leo, r.hw = p.log, p.log.leo, p.log.hw
-		case r.log == p.log && r.leo >= p.log.hw && p.fetches(r):
-			// It hears of a new high watermark with the fetch after the one that moved it.
-			heard := p.hwAt.Add(p.c.span(p.c.cfg.Replication.Fetch, kindHeard, uint64(p.ix)<<8|uint64(i), uint64(p.log.hw), p.round))
-			if r.hw = max(r.hw, p.hwBefore); heard <= p.c.w.Now() {
-				r.hw = p.log.hw
-			}
+		case p.fetches(r):
+			p.hears(i, p.c.w.Now())
 		}
+	}
+}
+
+// hears tells replica number i the high watermark as far as it can have heard of it until a time: of a new one with the fetch
+// after the one that moved it.
+func (p *partition) hears(i int, until env.Instant) {
+	r := &p.replicas[i]
+	if r.log != p.log || r.leo < p.log.hw {
+		return
+	}
+	heard := p.hwAt.Add(p.c.span(p.c.cfg.Replication.Fetch, kindHeard, uint64(p.ix)<<8|uint64(i), uint64(p.log.hw), p.round))
+	if r.hw = max(r.hw, p.hwBefore); heard <= until {
+		r.hw = p.log.hw
 	}
 }
 
@@ -126,7 +140,7 @@ func (l *log) firstsBefore() map[int64]int64 {
 }
 
 // elect finds a leader for a partition that has none: the first of its replicas, in their order, that is in sync and can
-// lead. If none is and the topic allows it, one that is not in sync will do.
+// lead, or that is eligible when none is in sync. If there is none and the topic allows it, any replica will do.
 func (p *partition) elect() bool {
 	if p.leader >= 0 || p.deleted || p.held || !p.replicated() {
 		return false
@@ -136,6 +150,9 @@ func (p *partition) elect() bool {
 			p.lead(r.broker)
 			return true
 		}
+	}
+	if p.electEligible() {
+		return true
 	}
 	if !p.topic.cfg.UncleanElection && !p.c.cfg.UncleanElection || p.topic.internal {
 		return false
@@ -154,15 +171,15 @@ func (p *partition) electUnclean(r *replica) {
 	p.c.reached(probeUnclean)
 	p.c.uncleans++
 	for i := range p.replicas {
-		p.replicas[i].isr = false
+		p.replicas[i].isr, p.replicas[i].elr = false, false
 	}
 	r.isr = true
 	p.noteISR()
 	p.lead(r.broker)
 }
 
-// fence is what the controller does with a partition when a broker's session has ended: the broker leaves the ISR unless it
-// is the last one there, and leads no more.
+// fence is what the controller does with a partition when a broker's session has ended: the broker leaves the ISR, unless it
+// is the last one there and there are no eligible replicas in this cluster, and leads no more.
 func (p *partition) fence(broker int32) {
 	if p.deleted || !p.replicated() {
 		if p.leader == broker {
@@ -170,15 +187,14 @@ func (p *partition) fence(broker int32) {
 		}
 		return
 	}
-	r := p.replicaOn(broker)
-	if r == nil {
+	if p.replicaOn(broker) == nil {
 		return
 	}
 	was := p.leader
 	if was == broker {
 		p.lead(-1)
 	}
-	if p.shrink(r) && p.leader >= 0 {
+	if p.shrink(bit(broker)) && p.leader >= 0 {
 		p.advance()
 	}
 	if p.leader < 0 && was == broker {

@@ -48,7 +48,7 @@ var (
 
 	entryUpgrade   = trace.NewKind("upgrade", "broker", "profile", "", "")
 	entryFinalize  = trace.NewKind("finalize", "transaction.version", "", "", "")
-	entryISR       = trace.NewKind("isr", "partition", "brokers", "epoch", "")
+	entryISR       = trace.NewKind("isr", "partition", "brokers", "epoch", "eligible")
 	entryTruncated = trace.NewKind("truncated", "partition", "broker", "from", "to")
 )
 
@@ -62,6 +62,9 @@ var (
 	probeShorter     = probe.New("simbroker: new leader without the newest records")
 	probeShrunk      = probe.New("simbroker: replica left the ISR")
 	probeUnclean     = probe.NewScripted("simbroker: unclean election")
+	probeEligible    = probe.New("simbroker: eligible replica elected")
+	probeLastLeader  = probe.New("simbroker: last known leader elected")
+	probeHeld        = probe.New("simbroker: high watermark held below the minimum of replicas in sync")
 	probeTooFew      = probe.New("simbroker: too few replicas in sync for a write")
 	probeTooFewAfter = probe.NewScripted("simbroker: too few replicas in sync after an append")
 	probeAckTimeout  = probe.New("simbroker: write not on all replicas in time")

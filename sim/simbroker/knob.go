@@ -78,7 +78,7 @@ func (c *Cluster) ElectUnclean(topic string, num int32, broker int) bool {
 func (c *Cluster) ShrinkISR(topic string, num int32, broker int) bool {
 	p := c.mustFind(topic, num)
 	r := p.replicaOn(int32(broker))
-	if r == nil || r.broker == p.leader || !p.shrink(r) {
+	if r == nil || r.broker == p.leader || !p.shrink(bit(r.broker)) {
 		return false
 	}
 	p.advance()
@@ -89,6 +89,7 @@ func (c *Cluster) ShrinkISR(topic string, num int32, broker int) bool {
 type ReplicaStatus struct {
 	Broker     int
 	InSync     bool
+	Eligible   bool  // not in sync, and can be elected without a loss
 	End, High  int64 // end of its log, and the high watermark as it knows it
 	Diverges   bool  // it has, or may have, what the leader does not
 	LeadsSince int32 // the leader's term; -1: it follows
@@ -101,7 +102,7 @@ func (c *Cluster) Replicas(topic string, num int32) []ReplicaStatus {
 	var out []ReplicaStatus
 	for i := range p.replicas {
 		r := &p.replicas[i]
-		s := ReplicaStatus{Broker: int(r.broker), InSync: r.isr, End: r.leo, High: r.hw, Diverges: r.log != p.log, LeadsSince: -1}
+		s := ReplicaStatus{Broker: int(r.broker), InSync: r.isr, Eligible: r.elr, End: r.leo, High: r.hw, Diverges: r.log != p.log, LeadsSince: -1}
 		if r.broker == p.leader {
 			s.End, s.High, s.LeadsSince = p.log.leo, p.log.hw, p.leaderEpoch
 		}

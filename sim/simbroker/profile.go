@@ -12,6 +12,9 @@ type Profile struct {
 	TransactionVersion int16
 	// HasFeature tells whether ApiVersions lists transaction.version at all.
 	HasFeature bool
+	// ELR tells whether a new cluster of the release has the feature eligible.leader.replicas.version on, and HasELR whether
+	// the release knows it. The feature belongs to the cluster: one that is upgraded keeps it off. See Cluster.EnableELR.
+	ELR, HasELR bool
 
 	Verify        bool // a leader asks the coordinator before the first record of a transaction
 	VerifyOffsets bool // and so does a group coordinator
@@ -97,6 +100,8 @@ var changes = []change{
 	{"k39", "", "TRANSACTION_ABORTABLE (3.8)", func(p *Profile) { p.AbortableErr = true }},
 	{"k39", "k400", "KAFKA-19690 when a batch is appended (3.9.2)", func(p *Profile) { p.EpochBefore48 = true }},
 	{"k400", "", "KIP-890 part 2: transaction.version 2", func(p *Profile) { p.HasFeature, p.TransactionVersion = true, 2 }},
+	{"k400", "", "KIP-966: eligible leader replicas, if they are turned on", func(p *Profile) { p.HasELR = true }},
+	{"k41", "", "KIP-966: they are on in a new cluster", func(p *Profile) { p.ELR = true }},
 	{"k400", "", "repeats of a concurrent add on the server", func(p *Profile) { p.ServerRetry = 100 * time.Millisecond }},
 	{"k400", "", "verification looks at the epoch", func(p *Profile) { p.OpenByEpoch = true }},
 	{"k400", "", "the position of the log's start is that of its batch", func(p *Profile) { p.StableAtBatch = true }},

@@ -19,6 +19,8 @@ func TestProfilesByRelease(t *testing.T) {
 		{"AbortableErr", func(p *Profile) bool { return p.AbortableErr }, "k39 k400 k401 k41 k42 k43 k44"},
 		{"HasFeature", func(p *Profile) bool { return p.HasFeature }, "k400 k401 k41 k42 k43 k44"},
 		{"TransactionVersion 2", func(p *Profile) bool { return p.TransactionVersion == 2 }, "k400 k401 k41 k42 k43 k44"},
+		{"HasELR", func(p *Profile) bool { return p.HasELR }, "k400 k401 k41 k42 k43 k44"},
+		{"ELR", func(p *Profile) bool { return p.ELR }, "k41 k42 k43 k44"},
 		{"FenceTwice", func(p *Profile) bool { return p.FenceTwice }, "k400"},
 		{"EpochBefore48", func(p *Profile) bool { return p.EpochBefore48 }, "k39 k401 k41 k42 k43 k44"},
 		{"EpochNoGuard", func(p *Profile) bool { return p.EpochNoGuard }, "k41 k42 k43 k44"},

@@ -13,6 +13,7 @@ import (
 type replica struct {
 	broker int32
 	isr    bool // in sync
+	elr    bool // eligible: not in sync, but known to have all that is below the high watermark
 	stalls int  // how many faults keep it from fetching
 
 	log *log
@@ -166,9 +167,12 @@ func (p *partition) expand() (any bool) {
 		r := &p.replicas[i]
 		caughtUp := r.log == p.log && r.acked >= p.log.hw && r.acked >= p.termStart()
 		if !r.isr && r.broker != p.leader && caughtUp && p.c.brokers[r.broker].led && p.fetches(r) {
-			r.isr, any = true, true
+			r.isr, r.elr, any = true, false, true
 			p.noteISR()
 		}
+	}
+	if any {
+		p.fewEligible()
 	}
 	return any
 }
@@ -181,32 +185,62 @@ func (p *partition) termStart() int64 {
 	return p.log.start
 }
 
-// shrink takes a replica out of the ISR. The last one stays.
-func (p *partition) shrink(r *replica) bool {
-	if !r.isr || p.inSync() < 2 {
+// shrink takes the replicas on some brokers out of the ISR, all of them at the same time. Without eligible leader replicas the
+// last one stays.
+func (p *partition) shrink(brokers uint64) bool {
+	out, left := 0, 0
+	for i := range p.replicas {
+		switch r := &p.replicas[i]; {
+		case !r.isr:
+		case brokers&bit(r.broker) != 0:
+			out++
+		default:
+			left++
+		}
+	}
+	if out == 0 || left == 0 && !p.c.elr {
 		return false
 	}
-	r.isr = false
+	for i := range p.replicas {
+		if r := &p.replicas[i]; r.isr && brokers&bit(r.broker) != 0 {
+			r.isr, r.elr = false, p.c.elr && left < p.minISR()
+			if p.leader >= 0 && r.acked >= 0 { // it has fetched in this term
+				p.hears(i, r.caught)
+			}
+		}
+	}
 	p.noteISR()
 	p.c.reached(probeShrunk)
 	return true
 }
 
+// bit is a broker in a set of them.
+func bit(broker int32) uint64 { return 1 << uint(broker) }
+
 func (p *partition) noteISR() {
-	mask := uint64(0)
+	isr, elr := uint64(0), uint64(0)
 	for i := range p.replicas {
-		if p.replicas[i].isr {
-			mask |= 1 << uint(p.replicas[i].broker)
+		switch r := &p.replicas[i]; {
+		case r.isr:
+			isr |= bit(r.broker)
+		case r.elr:
+			elr |= bit(r.broker)
 		}
 	}
-	p.c.w.Entry(nil, entryISR, uint64(p.ix), mask, uint64(p.leaderEpoch), 0)
+	p.c.w.Entry(nil, entryISR, uint64(p.ix), isr, uint64(p.leaderEpoch), elr)
 }
 
 // advance moves the high watermark to what every replica in sync has. Newer releases hold it while there are too few of
 // them.
 func (p *partition) advance() {
 	l := p.log
-	if p.leader < 0 || p.underMinISR() && p.c.brokers[p.leader].profile.HWNeedsMinISR {
+	if p.leader < 0 {
+		return
+	}
+	if p.underMinISR() && p.c.brokers[p.leader].profile.HWNeedsMinISR {
+		if l.hw < l.leo {
+			p.c.reached(probeHeld)
+		}
 		return
 	}
 	hw := l.leo
@@ -246,7 +280,7 @@ func (p *partition) attend(now env.Instant) {
 		p.round++
 	}
 	p.settle()
-	shrunk := false
+	late := uint64(0)
 	for i := range p.replicas {
 		r := &p.replicas[i]
 		switch {
@@ -256,10 +290,10 @@ func (p *partition) attend(now env.Instant) {
 				r.caught = now
 			}
 		case r.isr && now.Sub(r.caught) > p.c.cfg.ReplicaLag:
-			shrunk = p.shrink(r) || shrunk
+			late |= bit(r.broker)
 		}
 	}
-	if p.expand() || shrunk {
+	if shrunk := p.shrink(late); p.expand() || shrunk {
 		p.advance()
 	}
 	p.replicate()

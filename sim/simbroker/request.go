@@ -3,7 +3,7 @@ package simbroker
 import "github.com/twmb/franz-go/pkg/kmsg"
 
 // handlers by API key. Fetch is called apart, since it waits on its connection.
-var handlers [67]handler
+var handlers [76]handler
 
 // unsupported is the answer to a version that is not offered: 35 to ApiVersions, in the one form that any client can read.
 // To all others it is nil, which ends the connection: a broker cannot read what it does not know.

@@ -56,6 +56,7 @@ type partition struct {
 
 	replicas    []replica // in order of preference; never empty
 	leader      int32     // -1: none
+	lastLeader  int32     // the one before
 	leaderEpoch int32
 	visible     []env.Instant // from when each broker knows of it
 	deleted     bool
@@ -130,7 +131,7 @@ func (p *partition) place(leader int32, start int64) {
 	for i := range int32(p.topic.replication) {
 		p.replicas = append(p.replicas, replica{broker: (leader + i) % brokers, isr: true, acked: -1, to: -1})
 	}
-	p.leader = leader
+	p.leader, p.lastLeader = leader, leader
 	p.reset(start)
 }
 
@@ -143,7 +144,7 @@ func (p *partition) reset(start int64) {
 	for i := range p.replicas {
 		r := &p.replicas[i]
 		r.log, r.leo, r.acked, r.hw, r.caught = p.log, start, start, start, p.hwAt
-		r.isr = p.c.brokers[r.broker].led || r.broker == p.leader
+		r.isr, r.elr = p.c.brokers[r.broker].led || r.broker == p.leader, false
 	}
 }
 

@@ -64,7 +64,7 @@ func (c *Cluster) mustFind(topic string, num int32) *partition {
 }
 
 // Append appends one batch of records to a partition, as a producer without idempotence, and returns the offset of the
-// first. It is on all replicas in sync at once. Waiting fetches see it.
+// first. It is on all replicas in sync, and on the eligible ones, at once. Waiting fetches see it.
 func (c *Cluster) Append(topic string, num int32, records []Record) int64 {
 	return c.appendAs(c.mustFind(topic, num), header{producerID: -1, epoch: -1, sequence: -1}, records)
 }
@@ -78,12 +78,13 @@ func (c *Cluster) appendAs(p *partition, h header, records []Record) int64 {
 	return base
 }
 
-// everywhere puts what was appended without a network on all replicas in sync at once, be there a leader or not.
+// everywhere puts what was appended without a network on all replicas that a clean election can make the leader at once, be
+// there a leader or not.
 func (p *partition) everywhere() {
 	if p.replicated() {
 		for i := range p.replicas {
 			r := &p.replicas[i]
-			if r.broker == p.leader || !r.isr {
+			if r.broker == p.leader || !p.mayLead(r) {
 				continue
 			}
 			if r.log != p.log {

@@ -5,9 +5,9 @@ import "github.com/onefold/onefold/sim"
 const featureName = "transaction.version"
 
 // SetProfile gives a broker another release, from its next start on. It is false when the release cannot join the cluster:
-// it does not have the feature transaction.version, whose level is above 0. The highest epoch stays that of the cluster.
+// it does not have a feature whose level is above 0 there. The highest epoch stays that of the cluster.
 func (c *Cluster) SetProfile(broker int, p Profile) bool {
-	if broker < 0 || broker >= len(c.brokers) || p.MaxEpoch == 0 || !p.HasFeature && c.level > 0 {
+	if broker < 0 || broker >= len(c.brokers) || p.MaxEpoch == 0 || !p.HasFeature && c.level > 0 || !p.HasELR && c.elr {
 		return false
 	}
 	p.MaxEpoch = c.cfg.Profile.MaxEpoch
@@ -64,6 +64,7 @@ func (c *Cluster) upgrade(b *Broker, p Profile) bool {
 		return false
 	}
 	c.leave(b)
+	b.clean = true
 	c.w.Entry(b.node, entryUpgrade, uint64(b.id), sim.NameKey(p.Name), 0, 0)
 	return true
 }

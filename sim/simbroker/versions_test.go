@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -18,13 +19,14 @@ import (
 const versionsFile = "testdata/versions.txt"
 
 const versionsHead = `# What releases of Apache Kafka offer: lowest and highest version of each request, as their brokers answer to ApiVersions.
-# The last line is the feature transaction.version: the levels that a release supports, and the one of a new cluster.
+# The last lines are features: the levels that a release supports, and the one of a new cluster.
 #
 # Renew a column (another release adds one):
 #   KAFKA_VERSION=4.4.0 ONEFOLD_KAFKA=$(KAFKA_VERSION=4.4.0 .ci/kafka start) go test -run TestRecordVersions ./sim/simbroker
 `
 
-const featureRow = "transaction.version"
+// featureRows are the features that the model knows.
+var featureRows = []string{featureName, eligibleFeature}
 
 // versionTable is the file: by row, then by release.
 type versionTable struct {
@@ -128,14 +130,14 @@ func TestRecordVersions(t *testing.T) {
 		v.set(rowOf(k.ApiKey), release, fmt.Sprintf("%d-%d", k.MinVersion, k.MaxVersion))
 	}
 	for _, f := range resp.SupportedFeatures {
-		if f.Name == featureRow {
+		if slices.Contains(featureRows, f.Name) {
 			level := int16(0)
 			for _, x := range resp.FinalizedFeatures {
-				if x.Name == featureRow {
+				if x.Name == f.Name {
 					level = x.MaxVersionLevel
 				}
 			}
-			v.set(featureRow, release, fmt.Sprintf("%d-%d,%d", f.MinVersion, f.MaxVersion, level))
+			v.set(f.Name, release, fmt.Sprintf("%d-%d,%d", f.MinVersion, f.MaxVersion, level))
 		}
 	}
 	if err := os.WriteFile(versionsFile, []byte(v.String()), 0o666); err != nil {
@@ -156,10 +158,15 @@ func TestVersionsOffered(t *testing.T) {
 		if served < 25 {
 			t.Errorf("%s offers %d requests: are its brokers recorded as %s?", r.name, served, r.version)
 		}
-		want := "-"
+		want := map[string]string{featureName: "-", eligibleFeature: "-"}
 		if p.HasFeature {
-			want = fmt.Sprintf("0-2,%d", p.TransactionVersion)
+			want[featureName] = fmt.Sprintf("0-2,%d", p.TransactionVersion)
 		}
-		equal(t, r.name+" transaction.version", v.get(featureRow, r.version), want)
+		if p.HasELR {
+			want[eligibleFeature] = map[bool]string{false: "0-1,0", true: "0-1,1"}[p.ELR]
+		}
+		for _, f := range featureRows {
+			equal(t, r.name+" "+f, v.get(f, r.version), want[f])
+		}
 	}
 }

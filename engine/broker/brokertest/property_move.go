@@ -113,6 +113,7 @@ func movedLeader(p *property) {
 		p.is(fact("last stable offset"), p.stable(tp), 7)
 	}
 	p.bounds()
+	p.heldReplicas()
 }
 
 // logged is what a reader and a writer see of a partition.

@@ -2,8 +2,11 @@ package brokertest_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
+	"os/exec"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -25,7 +28,8 @@ func actual(t *testing.T, name string, bootstrap []string) *realstage.Backend {
 	return b
 }
 
-// cluster is a real one, which can be moved about when it has several brokers.
+// cluster is a real one, which can be moved about when it has several brokers, and held when ONEFOLD_KAFKA_CONTROL names the
+// command that started it: .ci/kafka, with its own variables set.
 func cluster(t *testing.T, name string, bootstrap []string) stage.Backend {
 	if len(bootstrap) < 2 {
 		return actual(t, name, bootstrap)
@@ -35,7 +39,32 @@ func cluster(t *testing.T, name string, bootstrap []string) stage.Backend {
 		t.Fatal(err)
 	}
 	t.Cleanup(m.Close)
+	if control := os.Getenv("ONEFOLD_KAFKA_CONTROL"); control != "" {
+		return controlled{m, control}
+	}
 	return m
+}
+
+// controlled is a real cluster whose brokers can be held.
+type controlled struct {
+	*realstage.Mover
+	command string
+}
+
+// Patience implements stage.Impatient: a controller quorum that was held needs a while to elect its leader.
+func (controlled) Patience() time.Duration { return time.Minute }
+
+func (c controlled) KillBroker(i int) error   { return c.do("kill", i) }
+func (c controlled) StartBroker(i int) error  { return c.do("restart", i) }
+func (c controlled) PauseBroker(i int) error  { return c.do("pause", i) }
+func (c controlled) ResumeBroker(i int) error { return c.do("resume", i) }
+
+func (c controlled) do(what string, i int) error {
+	out, err := exec.Command(c.command, what, strconv.Itoa(i+1)).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s %d: %w: %s", c.command, what, i+1, err, out)
+	}
+	return nil
 }
 
 // fake is an embedded kfake, which can move leaders and coordinators.

@@ -24,6 +24,9 @@ type Release struct {
 	KeepsStart      bool // shows the start of the last transaction after an init (before 4.1)
 	ListsDuration   bool // ListTransactions filters by duration (3.8)
 	ListsPattern    bool // and by pattern (4.1)
+	HoldsHigh       bool // the high watermark waits while too few replicas are in sync (3.7; KAFKA-15583)
+	DescribesTopics bool // answers DescribeTopicPartitions (3.8)
+	Eligible        bool // a new cluster has eligible leader replicas (4.1; KIP-966)
 	PendingFirst    bool // answers 51 before it looks at producer id and epoch in AddPartitionsToTxn (4.0)
 
 	offers []offer
@@ -43,29 +46,29 @@ const (
 // The releases.
 var (
 	Kafka35 = Release{Version: "3.5", KeepsStart: true, ForgetsPending: true, offers: []offer{{produceKey, 9}}}
-	Kafka37 = Release{Version: "3.7", KeepsStart: true, VerifiesProduce: true, VerifiesOffsets: true, ForgetsPending: true, offers: []offer{{produceKey, 10}}}
+	Kafka37 = Release{Version: "3.7", KeepsStart: true, HoldsHigh: true, VerifiesProduce: true, VerifiesOffsets: true, ForgetsPending: true, offers: []offer{{produceKey, 10}}}
 	Kafka39 = Release{
-		Version: "3.9", KeepsStart: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, ForgetsPending: true,
+		Version: "3.9", KeepsStart: true, HoldsHigh: true, DescribesTopics: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, ForgetsPending: true,
 		ListsDuration: true, offers: []offer{{produceKey, 11}},
 	}
 	Kafka400 = Release{
-		Version: "4.0.0", KeepsStart: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true, FencesTwice: true,
+		Version: "4.0.0", KeepsStart: true, HoldsHigh: true, DescribesTopics: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true, FencesTwice: true,
 		ListsDuration: true, PendingFirst: true, offers: []offer{{produceKey, 12}},
 	}
 	Kafka40 = Release{
-		Version: "4.0", KeepsStart: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, Protocol5: true,
+		Version: "4.0", KeepsStart: true, HoldsHigh: true, DescribesTopics: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, Protocol5: true,
 		ListsDuration: true, PendingFirst: true, offers: []offer{{produceKey, 12}},
 	}
 	Kafka41 = Release{
-		Version: "4.1", VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, Protocol5: true, FirstAtZero: true,
+		Version: "4.1", HoldsHigh: true, DescribesTopics: true, Eligible: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, Protocol5: true, FirstAtZero: true,
 		ListsDuration: true, ListsPattern: true, PendingFirst: true, offers: []offer{{produceKey, 13}, {writeTxnMarkersKey, 1}},
 	}
 	Kafka42 = Release{
-		Version: "4.2", VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, Protocol5: true, FirstAtZero: true,
+		Version: "4.2", HoldsHigh: true, DescribesTopics: true, Eligible: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, Protocol5: true, FirstAtZero: true,
 		ListsDuration: true, ListsPattern: true, PendingFirst: true, offers: []offer{{writeTxnMarkersKey, 2}, {offsetFetchKey, 9}},
 	}
 	Kafka44 = Release{
-		Version: "4.4", VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, Protocol5: true, FirstAtZero: true,
+		Version: "4.4", HoldsHigh: true, DescribesTopics: true, Eligible: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, Protocol5: true, FirstAtZero: true,
 		ListsDuration: true, ListsPattern: true, PendingFirst: true, offers: []offer{{writeTxnMarkersKey, 2}, {txnOffsetCommitKey, 6}},
 	}
 )

@@ -57,13 +57,13 @@ func TestSuiteTellsReleasesApart(t *testing.T) {
 		as      brokertest.Release
 		differs string
 	}{
-		{"k35", brokertest.Kafka37, "P6 P9 P11 P21"},
-		{"k37", brokertest.Kafka39, "P24"},
+		{"k35", brokertest.Kafka37, "P6 P9 P11 P21 P25"},
+		{"k37", brokertest.Kafka39, "P24 P25"},
 		{"k39", brokertest.Kafka40, "P5 P8 P21"},
 		{"k400", brokertest.Kafka40, "P2 P3 P11"},
 		{"k401", brokertest.Kafka400, "P2 P3 P11"},
-		{"k401", brokertest.Kafka41, "P15 P24"},
-		{"k41", brokertest.Kafka40, "P15 P24"},
+		{"k401", brokertest.Kafka41, "P15 P24 P25"},
+		{"k41", brokertest.Kafka40, "P15 P24 P25"},
 	} {
 		b, _ := simulated(t, x.profile, 3)
 		var cases []string
