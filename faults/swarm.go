@@ -106,6 +106,8 @@ func (s *swarm) free() (faults []Fault) {
 		return s.salvageAndSecond()
 	case shape == 1 && s.can(NoLeaderFault):
 		return s.stuckMarkerAndSecond()
+	case shape == 2 && s.Replicated && s.can(StallReplicaFault) && s.can(CrashFault):
+		return s.behindAndSecond()
 	}
 	for slot := range 1 + s.draw(drawCount, 0, 0, 0)%uint64(s.MaxFaults) {
 		faults = append(faults, s.fault(slot))
@@ -295,5 +297,22 @@ func (s *swarm) stuckMarkerAndSecond() []Fault {
 	if second.Trigger.Hook == hookC1 {
 		second.Trigger.Checkpoint = first.Trigger.Checkpoint
 	}
+	return []Fault{first, second}
+}
+
+// behindAndSecond keeps followers from fetching until they have left the ISR, and takes a broker away meanwhile: what it led has
+// nobody in sync any more.
+func (s *swarm) behindAndSecond() []Fault {
+	const behind = 11 * time.Second // a follower leaves the ISR 10 s after it has fallen behind
+	first := Fault{Kind: StallReplicaFault, Node: All}.with(Trigger{At: s.at(0).At / 2})
+	first.For = behind + time.Duration(20+s.draw(drawDuration, 0, 0, 0)%130)*100*time.Millisecond
+	second := s.body(1, CrashFault)
+	if s.draw(drawSecond, 0, 0, 0)%2 == 0 {
+		second = s.body(1, PauseFault)
+	}
+	brokers := s.role(Broker)
+	second.Node = brokers[s.draw(drawNode, 1, 2, 0)%uint64(len(brokers))]
+	second.For = max(second.For, 5*time.Second) // beyond its session
+	second.Trigger = Trigger{At: first.Trigger.At + behind + s.at(1).At%(first.For-behind)}
 	return []Fault{first, second}
 }
