@@ -19,7 +19,16 @@ import (
 type Mover struct {
 	*Backend
 	admin   *kgo.Client
-	brokers []*kgo.Broker
+	brokers []asked
+}
+
+// asked is a broker that is asked again over a new connection when the one that there was is dead: one that was killed since it
+// was last asked shows by nothing else.
+type asked struct{ *kgo.Broker }
+
+// Request implements kmsg.Requestor.
+func (a asked) Request(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	return a.RetriableRequest(ctx, req)
 }
 
 // NewMover is New for a cluster of at least two brokers, all of them named, whose topics have a replica on each.
@@ -33,7 +42,11 @@ func NewMover(name string, bootstrap []string) (*Mover, error) {
 		b.Close()
 		return nil, err
 	}
-	return &Mover{b, admin, admin.SeedBrokers()}, nil
+	m := &Mover{Backend: b, admin: admin}
+	for _, broker := range admin.SeedBrokers() {
+		m.brokers = append(m.brokers, asked{broker})
+	}
+	return m, nil
 }
 
 // Close ends the client.
@@ -108,7 +121,7 @@ func (m *Mover) MoveCoordinator(transactionalID string) error {
 	return nil
 }
 
-func (m *Mover) topic(ctx context.Context, broker *kgo.Broker, name string) (kmsg.MetadataResponseTopic, error) {
+func (m *Mover) topic(ctx context.Context, broker asked, name string) (kmsg.MetadataResponseTopic, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	t := kmsg.NewMetadataRequestTopic()
 	t.Topic = &name
