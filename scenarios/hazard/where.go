@@ -24,13 +24,14 @@ var (
 	onlyTV2    = Places{{TV: []int16{2}}}
 )
 
-// versions are the releases, oldest first, as people name them.
+// versions are the releases, oldest first, as people name them. k401 is 4.0 as it was corrected: it does what 4.0.2 does, the
+// last of its line, and bears the name of that.
 var versions = []struct{ profile, name string }{
 	{"k35", "3.5"},
 	{"k37", "3.7"},
 	{"k39", "3.9"},
 	{"k400", "4.0.0"},
-	{"k401", "4.0.1"},
+	{"k401", "4.0.2"},
 	{"k41", "4.1"},
 	{"k42", "4.2"},
 	{"k43", "4.3"},
