@@ -2,8 +2,11 @@ package hazard
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/onefold/onefold/engine/broker/stage"
 	"github.com/onefold/onefold/engine/id"
@@ -26,6 +29,12 @@ var droppedMarkers = []Hazard{
 			{Plan: "hazards/H28-marker-dropped-twice", Evidence: []Evidence{struck, reached(markerWasDropped), reached(repairWasSent)}},
 		},
 		Real: Real{Feasible: true, Note: "three brokers, one killed"},
+		Forms: []Form{{
+			Name:  "restart",
+			Story: "The broker that coordinates the transaction and leads its partitions dies when EndTxn has been answered, and is started again at once.",
+			Needs: Needs{Brokers: 3},
+			Show:  droppedAtRestart,
+		}},
 	},
 	{
 		Number: 40, Title: "repair aborts what was committed",
@@ -74,6 +83,82 @@ func droppedMarker(t *Scene) (seen bool, what string) {
 	read := t.Committed(tp)
 	t.Check(len(read) == 0, "read %v", read)
 	return true, fmt.Sprintf("EndTxn 0 and CompleteCommit, partition open; the next transaction's abort: %s; a reader gets [%s]", t.Dump(tp), strings.Join(read, " "))
+}
+
+// droppedAtRestart kills the broker that coordinates a transaction and leads all of its partitions as soon as the commit is
+// answered, and starts it again. The markers are under way then: those that are not written yet are due while their partitions
+// have no leader.
+func droppedAtRestart(t *Scene) (seen bool, what string) {
+	for range 10 {
+		who := t.Writer()
+		on := t.Find(stage.TxnCoordinator(who.TransactionalID))
+		parts := led(t, on)
+		for _, tp := range parts {
+			t.Write(tp, who, 0, "a")
+		}
+		left, code := t.EndOnce(who, true)
+		t.Check(code == kafka.OK, "end: %v", code)
+		kill(t, on)
+		t.Say("broker %d, which coordinates and leads %d partitions, is killed at the answer, and started again", on, len(parts))
+		start(t, on)
+		t.Visible(parts[0].Topic, restartParts)
+		x := t.Settled(who.TransactionalID)
+		t.Check(x.State == kafka.TxnCompleteCommit, "ended as %s", x.State)
+		open := slices.Clone(parts)
+		t.Within(wedged, func() bool {
+			open = slices.DeleteFunc(open, func(tp id.TopicPartition) bool { return t.OpenFrom(tp, who) < 0 })
+			return len(open) == 0
+		})
+		if len(open) == 0 {
+			late := slices.IndexFunc(parts, func(tp id.TopicPartition) bool { return len(terms(t, tp)) > 1 })
+			if late < 0 {
+				continue // every marker was written before the broker died
+			}
+			t.Holds(parts[late], "0:a 1:COMMIT")
+			return false, "the markers wait for the leader: 0:a 1:COMMIT"
+		}
+		tp := open[0]
+		if !t.TV2() {
+			left = t.Again(who)
+		}
+		t.Write(tp, left, 0, "b")
+		t.Finish(left, false, tp)
+		t.Holds(tp, "0:a 1:b 2:ABORT")
+		read := t.Committed(tp)
+		return len(read) == 0, fmt.Sprintf("EndTxn 0 and CompleteCommit, a partition open; the next transaction's abort: %s; a reader gets []", t.Dump(tp))
+	}
+	t.Fail("in 10 tries every marker was written before the broker died")
+	return false, ""
+}
+
+// terms are the terms of leaders in which what a partition holds was written, each once.
+func terms(t *Scene, tp id.TopicPartition) (epochs []int32) {
+	const length = 8 + 4 // what precedes the rest of a batch, and tells its length
+	for log := t.Log(tp); len(log) > length; {
+		var b kmsg.RecordBatch
+		err := b.ReadFrom(log)
+		t.Check(err == nil, "batch of %s: %v", tp, err)
+		if !slices.Contains(epochs, b.PartitionLeaderEpoch) {
+			epochs = append(epochs, b.PartitionLeaderEpoch)
+		}
+		log = log[min(len(log), length+int(b.Length)):]
+	}
+	return epochs
+}
+
+// restartParts is how many partitions the topic of led has.
+const restartParts = 30
+
+// led are the partitions of a new topic, each with a single replica, that are on a broker.
+func led(t *Scene, on int32) (parts []id.TopicPartition) {
+	name := t.TopicOf(restartParts, 1, kafka.ConfigEntry{Name: kafka.ConfigRetentionMs, Value: "-1"})
+	for p := range int32(restartParts) {
+		if tp := stage.Part(name, p); t.Find(stage.Leader(tp)) == on {
+			parts = append(parts, tp)
+		}
+	}
+	t.Check(len(parts) > 0, "no partition of %s is on broker %d", name, on)
+	return parts
 }
 
 // repairAborts repairs a dropped marker by adding the partition to a transaction, and somebody initialises the id before its

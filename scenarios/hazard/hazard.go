@@ -38,12 +38,16 @@ type Hazard struct {
 	// Cure shows what makes the hazard harmless, and says how it was seen. It fails when it does not. Required where the
 	// hazard shows under every profile.
 	Cure func(t *Scene) (what string)
+	// Forms are other ways in which it comes about; each shows where the first one does.
+	Forms []Form
 	// Engine is how the real engine is put in its way.
 	Engine []Trial
 	// Control is the known-bad engine of scenarios/controls that falls for it; empty: none, and NoControl says why.
 	Control, NoControl string
 	// Real says whether the script is also played on real brokers.
 	Real Real
+
+	form string // the name of the form that it is
 }
 
 // Needs is what the script asks of a cluster beyond one broker.
@@ -54,8 +58,17 @@ type Needs struct {
 	Settings []Setting
 	// MaxEpoch is the epoch at which a producer id is used up, in the simulator; 0 is Kafka's 32767.
 	MaxEpoch int16
-	// Simulated: only the simulator can bring it about, and why.
-	Simulated string
+	// Alone: no other script may be played on a cluster with these settings.
+	Alone bool
+}
+
+// Form is another way in which a hazard comes about.
+type Form struct {
+	Name  string // a word: the form of H33 with the name expired is H33/expired
+	Story string // how it comes about, in a sentence
+	Needs Needs
+	// Show is the script, as Hazard.Show.
+	Show func(t *Scene) (seen bool, what string)
 }
 
 // Setting is one line of a broker's configuration.
@@ -107,5 +120,16 @@ func Find(number int) (Hazard, bool) {
 	return Hazard{}, false
 }
 
-// Name is the hazard's number as it is written: H3.
-func (h Hazard) Name() string { return "H" + strconv.Itoa(h.Number) }
+// Name is the hazard's number as it is written: H3; of one of its forms H33/expired.
+func (h Hazard) Name() string {
+	if h.form != "" {
+		return "H" + strconv.Itoa(h.Number) + "/" + h.form
+	}
+	return "H" + strconv.Itoa(h.Number)
+}
+
+// As is the hazard with the script of one of its forms instead of its own.
+func (h Hazard) As(f Form) Hazard {
+	h.form, h.Story, h.Needs, h.Show, h.Cure, h.Engine, h.Forms = f.Name, f.Story, f.Needs, f.Show, nil, nil, nil
+	return h
+}

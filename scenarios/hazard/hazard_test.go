@@ -29,7 +29,7 @@ func TestHazards(t *testing.T) {
 				for _, wrong := range reports[i].Wrong {
 					t.Errorf("%s\nstep by step: simrun hazards %s", wrong, h.Name())
 				}
-				for _, s := range append(reports[i].Sights, reports[i].Cures...) {
+				for _, s := range slices.Concat(reports[i].Sights, reports[i].Forms, reports[i].Cures) {
 					if s.What == "" {
 						t.Errorf("%s: it does not say what it saw", s.Profile)
 					}
@@ -72,6 +72,11 @@ func TestCatalogue(t *testing.T) {
 		}
 		if !h.Real.Feasible && h.Real.Note == "" {
 			t.Errorf("%s: it does not say why it is not shown on real brokers", h.Name())
+		}
+		for _, f := range h.Forms {
+			if f.Name == "" || !strings.HasSuffix(f.Story, ".") || f.Show == nil {
+				t.Errorf("%s: something is missing of its form %q", h.Name(), f.Name)
+			}
 		}
 		if len(h.Engine) == 0 {
 			t.Errorf("%s: the engine never meets it", h.Name())

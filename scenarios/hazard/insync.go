@@ -3,6 +3,7 @@ package hazard
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/onefold/onefold/engine/broker"
 	"github.com/onefold/onefold/engine/broker/stage"
@@ -30,7 +31,7 @@ var inSync = []Hazard{{
 func underMinimum(t *Scene, look func(tp id.TopicPartition, who kafka.Identity)) {
 	who := t.Writer()
 	coordinator := t.Find(stage.TxnCoordinator(who.TransactionalID))
-	tp, follower := pairOf(t, coordinator)
+	tp, follower := pairOf(t, coordinator, 2)
 	t.Write(tp, who, 0, "a")
 	kill(t, follower)
 	t.Wait("the ISR to shrink", func() bool { return len(isr(t, tp)) == 1 })
@@ -64,18 +65,21 @@ func partitionNamed(t *Scene) (what string) {
 	return what
 }
 
-// pairOf is a partition with two replicas, both needed, whose follower is not a certain broker.
-func pairOf(t *Scene, not int32) (tp id.TopicPartition, follower int32) {
-	name := t.TopicOf(6, 2, kafka.ConfigEntry{Name: "min.insync.replicas", Value: "2"})
+// pairs is how many partitions pairOf makes.
+const pairs = 6
+
+// pairOf is a partition with two replicas, neither of which is on a certain broker, and with so many needed for a write.
+func pairOf(t *Scene, not int32, minISR int, configs ...kafka.ConfigEntry) (tp id.TopicPartition, follower int32) {
+	configs = append(configs, kafka.ConfigEntry{Name: "min.insync.replicas", Value: strconv.Itoa(minISR)}, kafka.ConfigEntry{Name: kafka.ConfigRetentionMs, Value: "-1"})
+	name := t.TopicOf(pairs, 2, configs...)
 	m, _ := t.View(broker.Bootstrap, name)
 	for _, p := range m.Topics[0].Partitions {
-		for _, r := range p.Replicas {
-			if r != p.Leader && r != not && len(p.Replicas) == 2 {
-				return stage.Part(name, p.Number), r
-			}
+		if len(p.Replicas) == 2 && !slices.Contains(p.Replicas, not) {
+			i := slices.IndexFunc(p.Replicas, func(r int32) bool { return r != p.Leader })
+			return stage.Part(name, p.Number), p.Replicas[i]
 		}
 	}
-	t.Fail("no partition of %s has a follower that is not broker %d", name, not)
+	t.Fail("each partition of %s has a replica on broker %d", name, not)
 	return tp, -1
 }
 

@@ -1,6 +1,7 @@
 package hazard
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/onefold/onefold/engine/broker/stage"
 	"github.com/onefold/onefold/engine/id"
+	"github.com/onefold/onefold/engine/kafka"
 	"github.com/onefold/onefold/engine/real/localkafka"
 	"github.com/onefold/onefold/engine/real/realstage"
 )
@@ -27,12 +30,66 @@ type underControl struct {
 	*realstage.Mover
 	cluster *localkafka.Cluster
 	taken   int // the broker that was killed for TakeLeader
+
+	// Of FailTxnLog: the brokers held, the coordinator's log, and its high watermark before.
+	held []int
+	log  id.TopicPartition
+	high int64
 }
 
 func (u *underControl) KillBroker(i int) error   { return u.cluster.Kill(i) }
 func (u *underControl) StartBroker(i int) error  { return u.start(i) }
 func (u *underControl) PauseBroker(i int) error  { return u.cluster.Pause(i) }
 func (u *underControl) ResumeBroker(i int) error { return u.cluster.Resume(i) }
+
+// MoveCoordinator implements stage.Mover. A single broker is killed and started again: it loads its log anew.
+func (u *underControl) MoveCoordinator(transactionalID string) error {
+	if u.cluster.Nodes() > 1 {
+		return u.Mover.MoveCoordinator(transactionalID)
+	}
+	if err := u.cluster.Kill(0); err != nil {
+		return err
+	}
+	return u.start(0)
+}
+
+// FailTxnLog implements TxnLogBreaker: it holds all brokers but the coordinator, so that nobody acknowledges what that appends.
+// They are the majority of the controllers, too: nobody leaves the ISR meanwhile.
+func (u *underControl) FailTxnLog(transactionalID string) error {
+	on := -1
+	err := stage.Run(u, 902, func(t *stage.T) {
+		on = int(t.Find(stage.TxnCoordinator(transactionalID)))
+		n := int32(len(t.Describe(txnLog).Partitions))
+		u.log = stage.Part(txnLog, kafka.InternalPartition(transactionalID, n))
+		u.high = t.Offset(u.log, kafka.Latest, kafka.ReadUncommitted)
+	})
+	u.held = nil
+	for i := range u.cluster.Nodes() {
+		if err == nil && i != on {
+			u.held = append(u.held, i)
+			err = u.cluster.Pause(i)
+		}
+	}
+	return err
+}
+
+// HealTxnLog implements TxnLogBreaker. What was given up has been acknowledged when it returns.
+func (u *underControl) HealTxnLog() error {
+	for _, i := range u.held {
+		if err := u.cluster.Resume(i); err != nil {
+			return err
+		}
+	}
+	return stage.Run(u, 903, func(t *stage.T) {
+		t.Wait("the append to "+u.log.String(), func() bool { return t.Offset(u.log, kafka.Latest, kafka.ReadUncommitted) > u.high })
+		t.Wait("replicas in sync", func() bool {
+			return len(isr(&Scene{T: t, account: &account{}}, u.log)) == u.cluster.Nodes()
+		})
+		t.Visible(txnLog, int32(len(t.Describe(txnLog).Partitions)))
+	})
+}
+
+const txnLog = "__transaction_state"
 
 // WriteAndClose implements Wire.
 func (u *underControl) WriteAndClose(node int32, requests []kmsg.Request) error {
@@ -232,14 +289,34 @@ func TestRecorded(t *testing.T) {
 			t.Errorf("%s on %s is out of order", h.Name(), r.Version)
 		}
 	}
+	for i, r := range recordedForms {
+		h, _ := Find(r.Number)
+		if !slices.ContainsFunc(h.Forms, func(f Form) bool { return f.Name == r.Form }) || r.What == "" {
+			t.Errorf("%+v", r)
+			continue
+		}
+		if want := h.Where.Hold(profileOf(t, r.Version)); r.Seen != want {
+			t.Errorf("%s/%s on %s: seen %v, and the catalogue says %v", h.Name(), r.Form, r.Version, r.Seen, want)
+		}
+		if i > 0 && cmp.Or(cmp.Compare(recordedForms[i-1].Number, r.Number), strings.Compare(recordedForms[i-1].Form, r.Form), strings.Compare(recordedForms[i-1].Version, r.Version)) >= 0 {
+			t.Errorf("%s/%s on %s is out of order", h.Name(), r.Form, r.Version)
+		}
+	}
 }
 
-// chosen are the hazards named in HAZARDS ("H3 H28"), or all that can be shown on a real broker.
+// chosen are the hazards named in HAZARDS ("H3 H28"), or all that can be shown on a real broker, with their other forms: those
+// take long, and a short run has only what is named ("H28/restart").
 func chosen() (list []Hazard) {
-	only := " " + os.Getenv("HAZARDS") + " "
+	only := strings.Fields(os.Getenv("HAZARDS"))
 	for _, h := range All() {
-		if h.Real.Feasible && h.Needs.Simulated == "" && (only == "  " || strings.Contains(only, " "+h.Name()+" ")) {
+		all := len(only) == 0 || slices.Contains(only, h.Name())
+		if h.Real.Feasible && all {
 			list = append(list, h)
+		}
+		for _, f := range h.Forms {
+			if form := h.As(f); all && !testing.Short() || slices.Contains(only, form.Name()) {
+				list = append(list, form)
+			}
 		}
 	}
 	return list
@@ -281,12 +358,11 @@ func clusters() []*clusterOf {
 	var all []*clusterOf
 	for _, h := range chosen() {
 		nodes := max(1, h.Needs.Brokers)
-		alone := slices.ContainsFunc(h.Needs.Settings, func(s Setting) bool { return strings.Contains(s.Key, "expiration") })
-		i := slices.IndexFunc(all, func(c *clusterOf) bool { return c.nodes == nodes && !alone })
+		i := slices.IndexFunc(all, func(c *clusterOf) bool { return c.nodes == nodes && !h.Needs.Alone })
 		if i < 0 {
 			i = len(all)
 			all = append(all, &clusterOf{nodes: nodes})
-			if alone { // nobody finds it by its number of brokers
+			if h.Needs.Alone { // nobody finds it by its number of brokers
 				all[i].nodes = -nodes
 			}
 		}
@@ -299,23 +375,36 @@ func clusters() []*clusterOf {
 	return all
 }
 
+// ending is how a sight ended, step by step.
+func ending(s Sight) string {
+	const most = 100
+	return strings.Join(s.Account[max(0, len(s.Account)-most):], "\n")
+}
+
+// unique is a name as scripts make them, with what differs from run to run in its middle.
+var unique = regexp.MustCompile(`\b(topic|txn|group)-[0-9a-f]+-\d+-(\d+)`)
+
 // showReal plays script and cure of a hazard, and prints what was found as recorded.go has it.
 func showReal(t *testing.T, b *underControl, h Hazard, profile string) {
 	began := time.Now()
 	s, err := ShowOn(b, h)
 	took := time.Since(began).Round(100 * time.Millisecond)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, strings.Join(s.Account, "\n"))
+		t.Fatalf("%v\n%s", err, ending(s))
 	}
 	version, _ := strings.CutPrefix(b.Name(), "kafka ")
-	fmt.Printf("\t{%d, %q, %v, %q}, // %s\n", h.Number, version, s.Seen, s.What, took)
+	what := fmt.Sprintf("{%d, %q, %v, %q}", h.Number, version, s.Seen, unique.ReplaceAllString(s.What, "$1-$2"))
+	if h.form != "" {
+		what = fmt.Sprintf("{%q, Recorded%s}", h.form, what)
+	}
+	fmt.Printf("\t%s, // %s\n", what, took)
 	if want := h.Where.Hold(profile); s.Seen != want {
-		t.Errorf("shown: %v, and the catalogue says %v: %s\n%s", s.Seen, want, s.What, strings.Join(s.Account, "\n"))
+		t.Errorf("shown: %v, and the catalogue says %v: %s\n%s", s.Seen, want, s.What, ending(s))
 	}
 	if h.Cure == nil || testing.Short() {
 		return
 	}
 	if s, err := CureOn(b, h); err != nil {
-		t.Errorf("%v\n%s", err, strings.Join(s.Account, "\n"))
+		t.Errorf("%v\n%s", err, ending(s))
 	}
 }

@@ -3,6 +3,7 @@ package hazard
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -43,6 +44,12 @@ var lanes = []Hazard{
 			{Plan: "hazards/H33-markers-deleted", Profiles: []string{"k39", "k44"}, Evidence: []Evidence{said("delete-markers", "true"), reached(witnessWasAsked)}},
 		},
 		Real: Real{Feasible: true, Note: "one broker"},
+		Forms: []Form{{
+			Name:  "expired",
+			Story: "A transaction is open for longer than offsets are kept, and commits: the time of its offset is that of the request, so it expires with the next look.",
+			Needs: Needs{Alone: true, Settings: []Setting{{"offsets.retention.minutes", "1"}, {"offsets.retention.check.interval.ms", "500"}}},
+			Show:  evidenceExpired,
+		}},
 	},
 	{
 		Number: 38, Title: "marker refused, transaction commits",
@@ -94,6 +101,24 @@ func evidenceLost(t *Scene) (seen bool, what string) {
 		seen = seen && code == kafka.OK && o.Offset == -1
 	}
 	return seen, strings.Join(all, "; ")
+}
+
+// evidenceExpired commits a transaction that was open for longer than the group coordinator keeps offsets. It has no cure of
+// its own: the second witness is asked here.
+func evidenceExpired(t *Scene) (seen bool, what string) {
+	data := stage.Part(t.Topic(1), 0)
+	group, lane, _, _ := t.LaneAndWriter()
+	who := t.WriterFor(5 * time.Minute)
+	t.Write(data, who, 0, "a")
+	t.Mark(who, group, lane, 6, "marker")
+	t.Say("nobody ends the transaction for longer than offsets are kept")
+	t.Sleep(65 * time.Second)
+	pending, code := t.Lane(group, lane, true)
+	t.Check(code == kafka.OK, "offset fetch: %v", code)
+	t.Finish(who, true, data)
+	lost := t.Within(stage.Patience, func() bool { return laneWithin(t, group, lane).Offset == -1 })
+	return pending.Code == kafka.UnstableOffsetCommit && lost && t.witness(data, who.ProducerID, 0) == sink.WitnessCommitted,
+		fmt.Sprintf("offsets are kept for 1m; 65s after TxnOffsetCommit: %v; then EndTxn 0, lane %d; the second witness says committed", pending.Code, laneWithin(t, group, lane).Offset)
 }
 
 // laneWithin reads a lane until it is stable. The topic may be gone.

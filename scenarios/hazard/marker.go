@@ -46,8 +46,8 @@ var endMarker = []Hazard{
 			refused,
 		},
 		NoControl: "what was acknowledged is gone: no engine can know",
-		Needs:     Needs{Brokers: 3, Simulated: "which replica lags, and by how much, must be chosen"},
-		Real:      Real{Note: "three brokers, two of them lost at the right moment"},
+		Needs:     Needs{Brokers: 3},
+		Real:      Real{Feasible: true, Note: "three brokers, one held, one killed"},
 	},
 	{
 		Number: 13, Title: "marker dropped without a leader",
@@ -143,9 +143,9 @@ func lateMarker(t *Scene) (bool, string) {
 
 // dropped is a committed transaction over two partitions, of which the second had no leader.
 func (t *Scene) dropped() (one, two id.TopicPartition, who, next kafka.Identity) {
-	name := t.TopicOf(2, 1)
-	one, two = stage.Part(name, 0), stage.Part(name, 1)
 	who = t.Writer()
+	two, _ = lonely(t, who) // its broker will be killed, and the coordinator must answer
+	one = stage.Part(t.Topic(1), 0)
 	t.Write(one, who, 0, "a")
 	t.Write(two, who, 0, "b")
 	t.Without(two, func() {
@@ -245,45 +245,4 @@ func coordinatorMoves(t *Scene) string {
 	t.Closed(who, tp)
 	t.Check(slices.Equal(t.Committed(tp), []string{"first", "second"}), "read %v", t.Committed(tp))
 	return "the coordinator was moved, and finished"
-}
-
-// lagging is a committed transaction whose marker one replica does not have.
-func (t *Scene) lagging() (tp id.TopicPartition, who, next kafka.Identity, follower int) {
-	tp = stage.Part(t.Topic(1), 0)
-	who = t.Writer()
-	t.Write(tp, who, 0, "a")
-	t.Sleep(time.Second)
-	follower = t.simulated().Stall(tp)
-	next, code := t.EndThrough(who, true)
-	t.Check(code == kafka.OK, "end: %v", code)
-	t.Sleep(200 * time.Millisecond)
-	t.simulated().Shrink(tp, follower)
-	t.Say("broker %d has fallen behind, and out of the ISR", follower)
-	t.Closed(who, tp)
-	t.Check(slices.Equal(t.Committed(tp), []string{"a"}), "read %v", t.Committed(tp))
-	t.Say("a reader has seen the transaction")
-	return tp, who, next, follower
-}
-
-func markerTruncated(t *Scene) (bool, string) {
-	tp, who, next, follower := t.lagging()
-	t.Check(t.simulated().Uncleanly(tp, follower), "broker %d cannot lead", follower)
-	t.Say("both other replicas are lost, and broker %d leads, without the marker", follower)
-	t.Visible(tp.Topic, 1)
-	open := t.OpenFrom(tp, who) >= 0 && t.Stable(tp) == 0 && t.State(who.TransactionalID) == kafka.TxnCompleteCommit
-	if !t.TV2() {
-		next = t.Again(who)
-	}
-	t.Write(tp, next, 0, "b")
-	t.Finish(next, false, tp)
-	return open && len(t.Committed(tp)) == 0, "CompleteCommit, and open again; the next abort of the id took the committed record with it"
-}
-
-func markerOutlives(t *Scene) string {
-	tp, who, _, _ := t.lagging()
-	t.Say("the leader moves; only a replica in sync can have it")
-	t.MoveLeader(tp)
-	t.Visible(tp.Topic, 1)
-	t.Check(t.OpenFrom(tp, who) < 0 && slices.Equal(t.Committed(tp), []string{"a"}), "read %v", t.Committed(tp))
-	return "a clean election kept the marker"
 }

@@ -75,6 +75,18 @@ func start(t *Scene, broker int32) {
 	t.Check(err == nil, "start broker %d: %v", broker, err)
 }
 
+// pause holds a broker: its connections stay, and nothing is answered.
+func pause(t *Scene, broker int32) {
+	err := breaker(t).PauseBroker(int(broker))
+	t.Check(err == nil, "hold broker %d: %v", broker, err)
+}
+
+// resume lets a broker that is held go on.
+func resume(t *Scene, broker int32) {
+	err := breaker(t).ResumeBroker(int(broker))
+	t.Check(err == nil, "let broker %d go on: %v", broker, err)
+}
+
 // lonely is a partition with a single replica, on another broker than the one that coordinates an id.
 func lonely(t *Scene, who kafka.Identity) (tp id.TopicPartition, on int32) {
 	coordinator := t.Find(stage.TxnCoordinator(who.TransactionalID))

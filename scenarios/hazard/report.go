@@ -13,6 +13,7 @@ import (
 type Report struct {
 	Hazard   Hazard
 	Sights   []Sight   // of its script, by profile
+	Forms    []Sight   // of its other forms, one form after the other for each profile
 	Cures    []Sight   // of its cure
 	Outcomes []Outcome // of the engine
 	Wrong    []string  // what is not as the catalogue says
@@ -40,22 +41,30 @@ func Run(h Hazard, profiles ...string) Report {
 }
 
 func (r *Report) show(profile string) {
-	s, err := Show(r.Hazard, profile)
-	r.Sights = append(r.Sights, s)
-	switch {
-	case err != nil:
-		r.Wrong = append(r.Wrong, fmt.Sprintf("%s: %v", VersionOf(profile), err))
-	case !r.Hazard.AsExpected(s):
-		r.Wrong = append(r.Wrong, fmt.Sprintf("%s: shown %v, the catalogue says %v: %s", VersionOf(profile), s.Seen, !s.Seen, s.What))
+	r.Sights = append(r.Sights, r.sight(r.Hazard, profile))
+	for _, f := range r.Hazard.Forms {
+		r.Forms = append(r.Forms, r.sight(r.Hazard.As(f), profile))
 	}
 	if r.Hazard.Cure == nil {
 		return
 	}
-	s, err = Cure(r.Hazard, profile)
+	s, err := Cure(r.Hazard, profile)
 	r.Cures = append(r.Cures, s)
 	if err != nil {
 		r.Wrong = append(r.Wrong, fmt.Sprintf("%s: %v", VersionOf(profile), err))
 	}
+}
+
+// sight plays the script of a hazard, or of one of its forms.
+func (r *Report) sight(h Hazard, profile string) Sight {
+	s, err := Show(h, profile)
+	switch {
+	case err != nil:
+		r.Wrong = append(r.Wrong, fmt.Sprintf("%s: %v", VersionOf(profile), err))
+	case !h.AsExpected(s):
+		r.Wrong = append(r.Wrong, fmt.Sprintf("%s on %s: shown %v, the catalogue says %v: %s", h.Name(), VersionOf(profile), s.Seen, !s.Seen, s.What))
+	}
+	return s
 }
 
 func (r *Report) try(t Trial, profile string) {

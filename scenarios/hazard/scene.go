@@ -22,6 +22,14 @@ type Leaderless interface {
 	GiveLeader(tp id.TopicPartition) error
 }
 
+// TxnLogBreaker is a backend that can leave the log of a coordinator without replicas that acknowledge: the coordinator gives
+// up what it has appended, and tells that it failed, yet the record is in the log. The simulated one does it by a fault, a real
+// one holds all brokers but the coordinator's, and then lets them go on.
+type TxnLogBreaker interface {
+	FailTxnLog(transactionalID string) error
+	HealTxnLog() error
+}
+
 // Say adds a line to the account.
 func (t *Scene) Say(format string, args ...any) { t.account.say(fmt.Sprintf(format, args...)) }
 
@@ -144,9 +152,13 @@ func (t *Scene) EndThrough(who kafka.Identity, commit bool) (next kafka.Identity
 	return next, code
 }
 
-// simulated is the cluster as only the simulator has it.
-func (t *Scene) simulated() simulated {
-	s, is := t.Backend.(simulated)
-	t.Check(is, "%s: only the simulator can bring this about", t.Backend.Name())
-	return s
+// WithTxnLogFailing runs fn while the coordinator of an id gives up what it appends to its log, although it survives.
+func (t *Scene) WithTxnLogFailing(transactionalID string, fn func()) {
+	b, can := t.Backend.(TxnLogBreaker)
+	t.Check(can, "%s cannot make appends to the log of a coordinator fail", t.Backend.Name())
+	err := b.FailTxnLog(transactionalID)
+	t.Check(err == nil, "trouble in the log of %s: %v", transactionalID, err)
+	fn()
+	err = b.HealTxnLog()
+	t.Check(err == nil, "end of the trouble in the log of %s: %v", transactionalID, err)
 }

@@ -9,6 +9,7 @@ import (
 // Sight is what a script found on one cluster.
 type Sight struct {
 	On      string // the cluster
+	Form    string // of the hazard; "" is its own script
 	Profile string // of a simulated cluster
 	Seen    bool
 	What    string
@@ -17,15 +18,19 @@ type Sight struct {
 
 // ShowOn plays the script of a hazard on a cluster. The error is about the set-up, not about the hazard.
 func ShowOn(b stage.Backend, h Hazard) (Sight, error) {
-	s := Sight{On: b.Name()}
+	s := Sight{On: b.Name(), Form: h.form}
 	a := &account{}
-	err := stage.Run(heard{b, a}, h.Number, func(t *stage.T) {
+	number := h.Number
+	if h.form != "" {
+		number += 200
+	}
+	err := stage.Run(heard{b, a}, number, func(t *stage.T) {
 		t.Backend = b
 		s.Seen, s.What = h.Show(&Scene{T: t, account: a})
 	})
 	s.Account = a.lines
 	if err != nil {
-		return s, fmt.Errorf("hazard H%d on %s: %w", h.Number, b.Name(), err)
+		return s, fmt.Errorf("hazard %s on %s: %w", h.Name(), b.Name(), err)
 	}
 	return s, nil
 }
@@ -54,7 +59,7 @@ func Cure(h Hazard, profile string) (Sight, error) { return simulate(h, profile,
 func simulate(h Hazard, profile string, play func(stage.Backend, Hazard) (Sight, error)) (Sight, error) {
 	b, err := newSimulated(profile, h.Needs)
 	if err != nil {
-		return Sight{Profile: profile}, fmt.Errorf("hazard H%d: %w", h.Number, err)
+		return Sight{Profile: profile}, fmt.Errorf("hazard %s: %w", h.Name(), err)
 	}
 	defer b.Close()
 	s, err := play(b, h)

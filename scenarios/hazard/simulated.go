@@ -34,20 +34,26 @@ func newSimulated(profile string, n Needs) (simulated, error) {
 
 // configure is a broker's setting, by Kafka's name, for the simulated one.
 func configure(c *simbroker.Config, s Setting) error {
-	ms, err := strconv.Atoi(s.Value)
+	n, err := strconv.Atoi(s.Value)
 	switch {
 	case s.Key == "transactional.id.expiration.ms" && err == nil:
-		c.IDExpiration = time.Duration(ms) * time.Millisecond
+		c.IDExpiration = time.Duration(n) * time.Millisecond
+	case s.Key == "transaction.abort.timed.out.transaction.cleanup.interval.ms" && err == nil:
+		c.ScanInterval = time.Duration(n) * time.Millisecond
 	case s.Key == "transaction.remove.expired.transaction.cleanup.interval.ms" && err == nil:
-		c.IDScan = time.Duration(ms) * time.Millisecond
+		c.IDScan = time.Duration(n) * time.Millisecond
 	case s.Key == "producer.id.expiration.ms" && err == nil:
-		c.Housekeeping.ProducerExpiration = time.Duration(ms) * time.Millisecond
+		c.Housekeeping.ProducerExpiration = time.Duration(n) * time.Millisecond
 	case s.Key == "producer.id.expiration.check.interval.ms" && err == nil:
-		c.Housekeeping.ProducerScan = time.Duration(ms) * time.Millisecond
+		c.Housekeeping.ProducerScan = time.Duration(n) * time.Millisecond
 	case s.Key == "log.retention.check.interval.ms" && err == nil:
-		c.Housekeeping.Retention = time.Duration(ms) * time.Millisecond
+		c.Housekeeping.Retention = time.Duration(n) * time.Millisecond
 	case s.Key == "log.cleaner.backoff.ms" && err == nil:
-		c.Housekeeping.Cleaner = time.Duration(ms) * time.Millisecond
+		c.Housekeeping.Cleaner = time.Duration(n) * time.Millisecond
+	case s.Key == "offsets.retention.minutes" && err == nil:
+		c.OffsetsRetention = time.Duration(n) * time.Minute
+	case s.Key == "offsets.retention.check.interval.ms" && err == nil:
+		c.OffsetsScan = time.Duration(n) * time.Millisecond
 	case s.Key == "log.initial.task.delay.ms", s.Key == "offsets.topic.replication.factor": // it has none, and it is 1
 	default:
 		return fmt.Errorf("the simulated broker has no setting %s=%s", s.Key, s.Value)
@@ -69,36 +75,16 @@ func (b simulated) GiveLeader(tp id.TopicPartition) error {
 	return nil
 }
 
-// FailTxnLog makes the coordinator of an id report its appends as failed, although they survive; HealTxnLog ends that.
-func (b simulated) FailTxnLog(transactionalID string) {
+// FailTxnLog implements TxnLogBreaker.
+func (b simulated) FailTxnLog(transactionalID string) error {
 	b.Cluster.FailTxnLog(b.Cluster.Coordinator(transactionalID), simbroker.TxnLogSurvives)
+	return nil
 }
 
-// HealTxnLog undoes FailTxnLog everywhere.
-func (b simulated) HealTxnLog() {
+// HealTxnLog implements TxnLogBreaker.
+func (b simulated) HealTxnLog() error {
 	for i := range b.Cluster.Brokers() {
 		b.Cluster.FailTxnLog(i, simbroker.TxnLogFine)
 	}
-}
-
-// Stall keeps one follower of a partition from fetching, and says which it is.
-func (b simulated) Stall(tp id.TopicPartition) (follower int) {
-	for _, r := range b.Cluster.Replicas(tp.Topic, tp.Partition) {
-		if r.Broker != b.Cluster.Leader(tp.Topic, tp.Partition) {
-			follower = r.Broker
-		}
-	}
-	b.Cluster.StallReplica(tp.Topic, tp.Partition, follower)
-	return follower
-}
-
-// Shrink takes a follower that has fallen behind out of the ISR.
-func (b simulated) Shrink(tp id.TopicPartition, follower int) {
-	b.Cluster.ShrinkISR(tp.Topic, tp.Partition, follower)
-}
-
-// Uncleanly makes a stalled follower the leader: the others are lost.
-func (b simulated) Uncleanly(tp id.TopicPartition, follower int) bool {
-	b.Cluster.ResumeReplica(tp.Topic, tp.Partition, follower)
-	return b.Cluster.ElectUnclean(tp.Topic, tp.Partition, follower)
+	return nil
 }

@@ -14,16 +14,50 @@ type Recorded struct {
 	What    string
 }
 
-// realBrokers says what was found on real brokers: "seen 3.9.2, 4.4.0 TV1; gone 4.4.0".
+// RecordedForm is what one of the other forms of a hazard found there.
+type RecordedForm struct {
+	Form string
+	Recorded
+}
+
+// realBrokers says what was found on real brokers: "seen 3.9.2, 4.4.0 TV1; gone 4.4.0", and of forms "expired: seen 4.4.0".
 func (h Hazard) realBrokers() string {
+	all := []string{h.found("")}
+	for _, f := range h.Forms {
+		all = append(all, f.Name+": "+h.found(f.Name))
+	}
+	return strings.Join(all, "; ")
+}
+
+// stories are how it comes about, in each form.
+func (h Hazard) stories() string {
+	s := h.Story
+	for _, f := range h.Forms {
+		s += fmt.Sprintf(" *%s*: %s", f.Name, f.Story)
+	}
+	return s
+}
+
+// found says what a form of the hazard found; "" is its own script.
+func (h Hazard) found(form string) string {
 	var seen, gone []string
-	for _, r := range recorded {
+	add := func(r Recorded) {
 		switch {
 		case r.Number != h.Number:
 		case r.Seen:
 			seen = append(seen, r.Version)
 		default:
 			gone = append(gone, r.Version)
+		}
+	}
+	if form == "" {
+		for _, r := range recorded {
+			add(r)
+		}
+	}
+	for _, r := range recordedForms {
+		if r.Form == form {
+			add(r.Recorded)
 		}
 	}
 	var parts []string
@@ -68,14 +102,15 @@ func WriteMarkdown(w io.Writer, reports []Report) {
 What can go wrong between an exactly-once engine and Kafka, each with a script that shows it. The table is printed by
 `+"`simrun hazards --markdown`"+` and kept equal to the program by a test: "shown" and "gone" are what the scripts found on the simulated
 broker under every profile, "engine" the verdicts of the real engine put in the hazard's way by a fault plan that is proved to
-have struck, "real brokers" what the same script found there. TV is the cluster's transaction.version. [REAL.md](REAL.md) tells what real brokers taught.
+have struck, "real brokers" what the same script found there, and what other forms of the hazard did. TV is the cluster's
+transaction.version. [REAL.md](REAL.md) tells what real brokers taught.
 
 | | hazard | shown | gone | engine | real brokers | closed by | known-bad engine that falls for it |
 |---|---|---|---|---|---|---|---|
 `)
 	for _, r := range reports {
 		h := r.Hazard
-		fmt.Fprintf(w, "| %s | **%s.** %s | %s | %s | %s | %s | %s | %s |\n", h.Name(), h.Title, h.Story, r.Shown(), r.Gone(), r.Engine(),
+		fmt.Fprintf(w, "| %s | **%s.** %s | %s | %s | %s | %s | %s | %s |\n", h.Name(), h.Title, h.stories(), r.Shown(), r.Gone(), r.Engine(),
 			h.realBrokers(), h.ClosedBy, h.caught())
 	}
 }
@@ -93,6 +128,13 @@ func WriteStory(w io.Writer, r Report) {
 		told[s.Seen] = true
 		fmt.Fprintf(w, "\n%s on %s: %s\n", map[bool]string{true: "SHOWN", false: "GONE"}[s.Seen], VersionOf(s.Profile), s.What)
 		writeAccount(w, s)
+	}
+	if n := len(h.Forms); n > 0 {
+		for i, f := range h.Forms {
+			s := r.Forms[len(r.Forms)-n+i]
+			fmt.Fprintf(w, "\n%s on %s: %s\n  %s\n", strings.ToUpper(f.Name), VersionOf(s.Profile), s.What, f.Story)
+			writeAccount(w, s)
+		}
 	}
 	if n := len(r.Cures); n > 0 {
 		s := r.Cures[n-1]

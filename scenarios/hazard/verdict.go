@@ -3,6 +3,7 @@ package hazard
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/onefold/onefold/checker"
 	"github.com/onefold/onefold/engine/broker/stage"
@@ -93,8 +94,8 @@ var verdict = []Hazard{
 			refused,
 		},
 		NoControl: "every engine here repeats a commit until it has an answer",
-		Needs:     Needs{Brokers: 3, Simulated: "the record must be on all replicas in sync when its append is given up"},
-		Real:      Real{Note: "needs replicas that fail between two acknowledgements"},
+		Needs:     Needs{Brokers: 3, Alone: true, Settings: []Setting{{"transaction.abort.timed.out.transaction.cleanup.interval.ms", "600000"}}},
+		Real:      Real{Feasible: true, Note: "three brokers, two of them held"},
 	},
 }
 
@@ -185,14 +186,13 @@ func decisionStands(t *Scene) string {
 	return "committed in every partition, once, whatever the number of markers"
 }
 
-// failedCommit is a commit that was answered 15, and whose coordinator has moved since.
+// failedCommit is a commit that was answered 15, and whose coordinator has moved since. A real coordinator gives an append up after
+// the timeout of its transaction, so that is short, and nobody looks for transactions that are past it.
 func (t *Scene) failedCommit() (tp id.TopicPartition, who kafka.Identity, code kafka.Code) {
 	tp = stage.Part(t.Topic(1), 0)
-	who = t.Writer()
+	who = t.WriterFor(3 * time.Second)
 	t.Write(tp, who, 0, "a")
-	t.simulated().FailTxnLog(who.TransactionalID)
-	_, code = t.EndOnce(who, true)
-	t.simulated().HealTxnLog()
+	t.WithTxnLogFailing(who.TransactionalID, func() { _, code = t.EndOnce(who, true) })
 	t.MoveCoordinator(who.TransactionalID)
 	t.Say("the coordinator moves; the new one finds the record in its log")
 	return tp, who, code
