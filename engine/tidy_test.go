@@ -83,6 +83,10 @@ var may = []struct {
 		why: "what can be done from outside is data for both worlds",
 	},
 	{
+		folder: "scenarios/claim", own: []string{"engine/blob", "engine/checkpoint", "engine/id", "engine/joblog", "engine/token", "checker"},
+		why: "what a log claims is read from its format alone",
+	},
+	{
 		folder: "scenarios", own: []string{"engine", "sim", "faults", "checker"}, not: []string{"engine/real"},
 		others: []string{kmsg},
 		why:    "a scenario puts the engine on a simulated world",
@@ -98,7 +102,7 @@ var may = []struct {
 	},
 	{
 		folder: "cmd/realrun",
-		own:    []string{"engine", "scenarios/jobs", "scenarios/oracle", "scenarios/outside", "checker", "reports", "faults", "sim/simbroker/reference"},
+		own:    []string{"engine", "scenarios/jobs", "scenarios/oracle", "scenarios/outside", "scenarios/claim", "checker", "reports", "faults", "sim/simbroker/reference"},
 		others: []string{"*"},
 		why:    "realrun is wiring; of the simulator it knows only what a real cluster is compared with",
 	},

@@ -6,10 +6,9 @@ import (
 
 	"github.com/onefold/onefold/checker"
 	"github.com/onefold/onefold/engine/blob"
-	"github.com/onefold/onefold/engine/checkpoint"
 	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/joblog"
-	"github.com/onefold/onefold/engine/token"
+	"github.com/onefold/onefold/scenarios/claim"
 )
 
 // claims turns the job log, as it is in the end, into what the engine claims.
@@ -100,81 +99,20 @@ func decodeFact(k blob.Key, object []byte) (joblog.Entry, bool) {
 }
 
 func (w *World) claim(e joblog.Entry) {
-	c := checker.Claim{Generation: uint64(e.Generation), Checkpoint: uint64(e.Checkpoint), Reason: e.Reason}
-	switch e.Kind {
-	case joblog.Claimed:
-		c.Kind, c.Generation = checker.GenerationClaimed, uint64(e.Position)
-	case joblog.Completed:
-		c.Kind, c.Checkpoint = checker.CheckpointCompleted, uint64(e.Ref.Checkpoint)
-		c.Positions = w.positions(e.Ref.Manifest)
-		for _, t := range e.Tokens {
-			if e.Position < w.inherited {
-				break // its transactions were another cluster's
-			}
-			c.Transactions = append(c.Transactions, checker.Transaction{
-				Sink: string(t.Sink), Subtask: t.Subtask,
-				ProducerID: t.ProducerID, ProducerEpoch: t.ProducerEpoch, State: "completed",
-			})
-		}
-	case joblog.Confirmed:
-		c.Kind = checker.CheckpointConfirmed
-	case joblog.Abandoned:
-		c.Kind = checker.CheckpointAbandoned
-	case joblog.Rewound:
-		c.Kind = checker.RewoundTo
-	case joblog.Lost:
-		c.Kind, c.Checkpoint = checker.Loss, uint64(e.Loss.Checkpoint)
-		if len(e.Loss.Items) > 0 {
-			c.Reason = e.Loss.Items[0].Reason
-		}
-		for _, l := range e.Loss.Items {
-			c.Lost = append(c.Lost, w.lostRange(l.Token, l.Range))
-		}
-	case joblog.Stopped:
-		if !e.Ended {
-			return
-		}
-		c.Kind = checker.Ended
-	default:
+	c, ok := claim.Of(w.History, e, w.object)
+	if !ok {
 		return
+	}
+	if e.Position < w.inherited {
+		c.Transactions = nil // they were another cluster's
 	}
 	w.History.Claims = append(w.History.Claims, c)
 }
 
-func (w *World) lostRange(t token.Token, r token.Range) checker.LostRange {
-	return checker.LostRange{
-		Topic: w.History.TopicIndex(r.Topic), Partition: r.Partition, First: r.First, Last: r.Last, Count: r.Count,
-		ProducerID: t.ProducerID, ProducerEpoch: t.ProducerEpoch,
-	}
-}
-
-// positions are those of a checkpoint's manifest; none when it has been released.
-func (w *World) positions(k blob.Key) []checker.Position {
-	object, ok := w.Store.Peek(k)
-	if !ok {
-		return nil
-	}
-	document, err := joblog.Unseal(k, object)
-	if err != nil {
-		return nil
-	}
-	var out []checker.Position
-	for {
-		// Most of a manifest is about state. Within a text the quotes would be escaped.
-		_, rest, found := bytes.Cut(document, []byte(`"positions":`))
-		if !found {
-			return out
-		}
-		end := bytes.IndexByte(rest, ']') + 1
-		var positions []checkpoint.Position
-		if json.Unmarshal(rest[:end], &positions) != nil {
-			return nil
-		}
-		for _, p := range positions {
-			out = append(out, checker.Position{Topic: w.History.TopicIndex(p.Topic), Partition: p.Partition, Offset: p.Position})
-		}
-		document = rest[end:]
-	}
+// object is what lies under a key; nil when it has been deleted.
+func (w *World) object(k blob.Key) []byte {
+	object, _ := w.Store.Peek(k)
+	return object
 }
 
 // newest is the fold of the job log in its newest entry.

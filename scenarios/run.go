@@ -12,6 +12,7 @@ import (
 	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/engine/operator"
 	"github.com/onefold/onefold/faults"
+	"github.com/onefold/onefold/scenarios/claim"
 	"github.com/onefold/onefold/scenarios/controls"
 	"github.com/onefold/onefold/scenarios/jobs"
 	"github.com/onefold/onefold/sim"
@@ -285,16 +286,16 @@ func (w *World) waitsFor() string {
 
 // behind says which input the newest completed checkpoint does not cover.
 func (w *World) behind(manifest blob.Key) string {
-	positions := w.positions(manifest)
-	for i, t := range w.History.Topics {
+	positions := claim.Positions(manifest, w.object(manifest))
+	for _, t := range w.History.Topics {
 		if t.Role != checker.Input {
 			continue
 		}
 		for p := range t.Partitions {
 			at, end := int64(-1), w.Cluster.Bounds(t.Name, p).Stable
 			for _, x := range positions {
-				if x.Topic == int16(i) && x.Partition == p {
-					at = x.Offset
+				if x.Topic == t.Name && x.Partition == p {
+					at = x.Position
 				}
 			}
 			if at < end {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,10 +9,9 @@ import (
 
 	"github.com/onefold/onefold/checker"
 	"github.com/onefold/onefold/engine/blob"
-	"github.com/onefold/onefold/engine/checkpoint"
-	"github.com/onefold/onefold/engine/id"
 	"github.com/onefold/onefold/engine/joblog"
 	"github.com/onefold/onefold/engine/real/run"
+	"github.com/onefold/onefold/scenarios/claim"
 )
 
 // jobLog is a job's log as it lies under a state directory, read without the engine's help. What it says are claims: they
@@ -70,97 +68,50 @@ func (l *jobLog) state() joblog.State {
 	return l.entries[len(l.entries)-1].State
 }
 
-// positions are those of a completed checkpoint; none when its manifest has been released.
-func (l *jobLog) positions(ref *joblog.CheckpointRef) []checkpoint.Position {
-	if ref == nil {
-		return nil
-	}
-	b, err := os.ReadFile(filepath.Join(l.dir, filepath.FromSlash(string(ref.Manifest))))
+// object is what lies under a key; nil when it has been released.
+func (l *jobLog) object(k blob.Key) []byte {
+	b, err := os.ReadFile(filepath.Join(l.dir, filepath.FromSlash(string(k))))
 	if err != nil {
 		return nil
 	}
-	document, err := joblog.Unseal(ref.Manifest, b)
-	if err != nil {
-		return nil
-	}
-	var m checkpoint.Manifest
-	if json.Unmarshal(document, &m) != nil {
-		return nil
-	}
-	var all []checkpoint.Position
-	for _, s := range m.Subtasks {
-		for _, o := range s.Operators {
-			all = append(all, o.Positions...)
-		}
-	}
-	return all
+	return b
 }
 
-// claims turns the log into what the checker takes.
+// reached is the position of a checkpoint in each partition of its inputs; nothing when its manifest has been released.
+func (l *jobLog) reached(ref *joblog.CheckpointRef) map[string]map[int32]int64 {
+	at := map[string]map[int32]int64{}
+	for _, p := range claim.Positions(ref.Manifest, l.object(ref.Manifest)) {
+		if at[p.Topic] == nil {
+			at[p.Topic] = map[int32]int64{}
+		}
+		at[p.Topic][p.Partition] = p.Position
+	}
+	return at
+}
+
+// claims turns the log into what the checker takes. A real log is truncated while the job runs, and its manifests are released.
 func (l *jobLog) claims(h *checker.History) []checker.Claim {
 	var all []checker.Claim
-	before := map[id.Checkpoint][]checker.Position{}
-	newest := id.Checkpoint(0)
-	completed := map[id.Checkpoint]bool{}
+	completed := map[uint64][]checker.Position{}
+	newest := uint64(0)
 	for _, e := range l.entries {
-		c := checker.Claim{Generation: uint64(e.Generation), Checkpoint: uint64(e.Checkpoint), Reason: e.Reason}
-		switch e.Kind {
-		case joblog.Claimed:
-			c.Kind = checker.GenerationClaimed
-		case joblog.Completed:
-			c.Kind, c.Checkpoint = checker.CheckpointCompleted, uint64(e.Ref.Checkpoint)
-			c.Positions = toChecker(h, l.positions(e.Ref))
-			before[e.Ref.Checkpoint], completed[e.Ref.Checkpoint] = c.Positions, true
-			newest = e.Ref.Checkpoint
-			for _, t := range e.Tokens {
-				c.Transactions = append(c.Transactions, checker.Transaction{Sink: string(t.Sink), Subtask: t.Subtask, ProducerID: t.ProducerID, ProducerEpoch: t.ProducerEpoch})
-			}
-		case joblog.Confirmed:
-			if !completed[e.Checkpoint] {
+		c, ok := claim.Of(h, e, l.object)
+		if !ok {
+			continue
+		}
+		switch c.Kind {
+		case checker.CheckpointCompleted:
+			completed[c.Checkpoint], newest = c.Positions, c.Checkpoint
+		case checker.CheckpointConfirmed:
+			if _, known := completed[c.Checkpoint]; !known {
 				continue // its Completed was truncated
 			}
-			c.Kind = checker.CheckpointConfirmed
-		case joblog.Abandoned:
-			c.Kind = checker.CheckpointAbandoned
-		case joblog.Rewound:
-			c.Kind = checker.RewoundTo
-		case joblog.Lost:
-			c.Kind = checker.Loss
-			c.Checkpoint = uint64(e.Loss.Checkpoint)
-			c.Lost = lostRanges(h, e.Loss)
-			c.Inputs = spans(before[e.Loss.Checkpoint-1], before[newest])
-		case joblog.Stopped:
-			if !e.State.Ended {
-				continue
-			}
-			c.Kind = checker.Ended
-		default:
-			continue
+		case checker.Loss:
+			c.Inputs = spans(completed[c.Checkpoint-1], completed[newest])
 		}
 		all = append(all, c)
 	}
 	return all
-}
-
-func toChecker(h *checker.History, positions []checkpoint.Position) []checker.Position {
-	var out []checker.Position
-	for _, p := range positions {
-		if t := h.TopicIndex(p.Topic); t >= 0 {
-			out = append(out, checker.Position{Topic: t, Partition: p.Partition, Offset: p.Position})
-		}
-	}
-	return out
-}
-
-func lostRanges(h *checker.History, l *joblog.Loss) []checker.LostRange {
-	var out []checker.LostRange
-	for _, i := range l.Items {
-		out = append(out, checker.LostRange{
-			Topic: h.TopicIndex(i.Range.Topic), Partition: i.Range.Partition, First: i.Range.First,
-			Last: i.Range.Last, Count: i.Range.Count, ProducerID: i.Token.ProducerID, ProducerEpoch: i.Token.ProducerEpoch,
-		})
-	}
-	return out
 }
 
 // spans are the inputs between two checkpoints.

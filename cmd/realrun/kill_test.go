@@ -102,8 +102,10 @@ func (s *site) caughtUp(job *child) {
 	for ; ; time.Sleep(200 * time.Millisecond) {
 		state, got := s.log().state(), int64(0)
 		if state.Completed != nil && state.Confirmed >= state.Completed.Checkpoint {
-			for _, p := range s.log().positions(state.Completed) {
-				got += p.Position
+			for _, partitions := range s.log().reached(state.Completed) {
+				for _, at := range partitions {
+					got += at
+				}
 			}
 		}
 		if got >= want {

@@ -79,13 +79,7 @@ func (o *ordeal) waitsFor(ctx context.Context) string {
 	if state.Completed == nil || state.Confirmed < state.Completed.Checkpoint {
 		return "a checkpoint to be confirmed"
 	}
-	at := map[string]map[int32]int64{}
-	for _, p := range l.positions(state.Completed) {
-		if at[p.Topic] == nil {
-			at[p.Topic] = map[int32]int64{}
-		}
-		at[p.Topic][p.Partition] = p.Position
-	}
+	at := l.reached(state.Completed)
 	asked, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	for _, logical := range o.job.Inputs {

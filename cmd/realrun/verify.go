@@ -219,13 +219,7 @@ func (v *verification) complete(col *collector, log *jobLog) bool {
 	if state.Completed == nil || state.Confirmed < state.Completed.Checkpoint {
 		return false
 	}
-	done := map[string]map[int32]int64{}
-	for _, p := range log.positions(state.Completed) {
-		if done[p.Topic] == nil {
-			done[p.Topic] = map[int32]int64{}
-		}
-		done[p.Topic][p.Partition] = p.Position
-	}
+	done := log.reached(state.Completed)
 	for _, p := range col.parts {
 		if !p.output && done[p.name][p.number] < p.high {
 			return false
