@@ -16,7 +16,6 @@ type Release struct {
 	VerifiesProduce bool // asks the coordinator before the first record of a transaction (3.6)
 	VerifiesOffsets bool // and before its first offset (3.7)
 	Abortable       bool // answers 120 where it answered 48 before (3.8)
-	EpochFirst      bool // answers a stale epoch with 47, whatever else is wrong (3.9.2, 4.0.2, 4.1.1; KAFKA-19690)
 	Protocol5       bool // knows EndTxn 5, Produce 12 and TxnOffsetCommit 5 (4.0)
 	FencesTwice     bool // bumps the epoch twice when it aborts by itself at transaction.version 2 (4.0.0 only)
 	FirstAtZero     bool // a transaction of protocol 5 starts at sequence 0 on a partition that does not know it (4.1)
@@ -48,7 +47,7 @@ var (
 	Kafka35 = Release{Version: "3.5", KeepsStart: true, ForgetsPending: true, offers: []offer{{produceKey, 9}}}
 	Kafka37 = Release{Version: "3.7", KeepsStart: true, HoldsHigh: true, VerifiesProduce: true, VerifiesOffsets: true, ForgetsPending: true, offers: []offer{{produceKey, 10}}}
 	Kafka39 = Release{
-		Version: "3.9", KeepsStart: true, HoldsHigh: true, DescribesTopics: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, ForgetsPending: true,
+		Version: "3.9", KeepsStart: true, HoldsHigh: true, DescribesTopics: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, ForgetsPending: true,
 		ListsDuration: true, offers: []offer{{produceKey, 11}},
 	}
 	Kafka400 = Release{
@@ -56,19 +55,19 @@ var (
 		ListsDuration: true, PendingFirst: true, offers: []offer{{produceKey, 12}},
 	}
 	Kafka40 = Release{
-		Version: "4.0", KeepsStart: true, HoldsHigh: true, DescribesTopics: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, Protocol5: true,
+		Version: "4.0", KeepsStart: true, HoldsHigh: true, DescribesTopics: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true,
 		ListsDuration: true, PendingFirst: true, offers: []offer{{produceKey, 12}},
 	}
 	Kafka41 = Release{
-		Version: "4.1", HoldsHigh: true, DescribesTopics: true, Eligible: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, Protocol5: true, FirstAtZero: true,
+		Version: "4.1", HoldsHigh: true, DescribesTopics: true, Eligible: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true, FirstAtZero: true,
 		ListsDuration: true, ListsPattern: true, PendingFirst: true, offers: []offer{{produceKey, 13}, {writeTxnMarkersKey, 1}},
 	}
 	Kafka42 = Release{
-		Version: "4.2", HoldsHigh: true, DescribesTopics: true, Eligible: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, Protocol5: true, FirstAtZero: true,
+		Version: "4.2", HoldsHigh: true, DescribesTopics: true, Eligible: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true, FirstAtZero: true,
 		ListsDuration: true, ListsPattern: true, PendingFirst: true, offers: []offer{{writeTxnMarkersKey, 2}, {offsetFetchKey, 9}},
 	}
 	Kafka44 = Release{
-		Version: "4.4", HoldsHigh: true, DescribesTopics: true, Eligible: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, EpochFirst: true, Protocol5: true, FirstAtZero: true,
+		Version: "4.4", HoldsHigh: true, DescribesTopics: true, Eligible: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true, FirstAtZero: true,
 		ListsDuration: true, ListsPattern: true, PendingFirst: true, offers: []offer{{writeTxnMarkersKey, 2}, {txnOffsetCommitKey, 6}},
 	}
 )
