@@ -8,7 +8,7 @@ import (
 // ErrMalformed says that bytes are not a message of this version.
 var ErrMalformed = errors.New("malformed control message")
 
-// coder appends fields to b, or takes them from the front of b.
+// coder appends fields to b, or takes them from the front of b. What it appends it only reads: other loops may do so, too.
 type coder struct {
 	decode bool
 	b      []byte
@@ -61,15 +61,19 @@ func (c *coder) int(v *int64) {
 func unsigned[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, v *T) {
 	x := uint64(*v)
 	c.uint(&x)
-	*v = T(x)
-	c.bad = c.bad || uint64(*v) != x
+	if c.decode {
+		*v = T(x)
+		c.bad = c.bad || uint64(*v) != x
+	}
 }
 
 func signed[T ~int16 | ~int32 | ~int64](c *coder, v *T) {
 	x := int64(*v)
 	c.int(&x)
-	*v = T(x)
-	c.bad = c.bad || int64(*v) != x
+	if c.decode {
+		*v = T(x)
+		c.bad = c.bad || int64(*v) != x
+	}
 }
 
 func (c *coder) bool(v *bool) {
@@ -78,8 +82,10 @@ func (c *coder) bool(v *bool) {
 		x = 1
 	}
 	unsigned(c, &x)
-	*v = x == 1
-	c.bad = c.bad || x > 1
+	if c.decode {
+		*v = x == 1
+		c.bad = c.bad || x > 1
+	}
 }
 
 func (c *coder) count(n int) int {
@@ -106,7 +112,9 @@ func (c *coder) bytes(v *[]byte) {
 	present := *v != nil
 	c.bool(&present)
 	if !present {
-		*v = nil
+		if c.decode {
+			*v = nil
+		}
 		return
 	}
 	n := c.count(len(*v))

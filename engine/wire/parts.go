@@ -39,16 +39,15 @@ func operatorState(c *coder, s *checkpoint.OperatorState) {
 	c.bytes(&s.Plain)
 	watermark := s.Watermark != nil
 	c.bool(&watermark)
-	if !watermark {
+	if c.decode {
 		s.Watermark = nil
-		return
+		if watermark {
+			s.Watermark = new(int64)
+		}
 	}
-	w := int64(0)
 	if s.Watermark != nil {
-		w = *s.Watermark
+		c.int(s.Watermark)
 	}
-	c.int(&w)
-	s.Watermark = &w
 }
 
 func subtaskState(c *coder, s *checkpoint.SubtaskState) {

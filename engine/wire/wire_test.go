@@ -43,6 +43,28 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// Several loops may hold what a message shares with them, such as the ranges of a token: to encode it is to read it. The race
+// detector tells.
+func TestEncodingOnlyReads(t *testing.T) {
+	for _, make := range empty {
+		rapid.Check(t, func(t *rapid.T) {
+			m := make()
+			fill(t, reflect.ValueOf(m).Elem())
+			other := beside(func() []byte { return Encode(m) })
+			if mine := Encode(m); !bytes.Equal(mine, <-other) {
+				t.Fatalf("%+v: two encodings", m)
+			}
+		})
+	}
+}
+
+// beside runs work beside the test and hands over what comes of it.
+func beside(work func() []byte) <-chan []byte {
+	done := make(chan []byte, 1)
+	go func() { done <- work() }()
+	return done
+}
+
 // fill draws every field, so that one that a message forgets to code is noticed.
 func fill(t *rapid.T, v reflect.Value) {
 	switch v.Kind() {
