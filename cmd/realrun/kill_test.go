@@ -192,7 +192,7 @@ func TestKill(t *testing.T) {
 			hot++
 		}
 	}
-	for i := range kills {
+	for i := 0; i < kills || hot*2 < i && i < 2*kills; i++ { // more where chance has struck beside the commits
 		c := s.run()
 		c.says(" running generation| hook at=r0", 30*time.Second)
 		time.Sleep(time.Duration(random.Int64N(int64(1200 * time.Millisecond))))
@@ -235,7 +235,7 @@ func TestHeldPastTheTransactionTimeout(t *testing.T) {
 		t.Skip("takes a transaction timeout; set ONEFOLD_KILLS=N to run it")
 	}
 	s := newSite(t)
-	generator := s.generate(40_000, 4000)
+	generator := s.generate(160_000, 4000) // so that a slow machine, too, has records in its fourth checkpoint
 	hasty := []string{"--transaction-timeout", "32s", "--checkpoint-timeout", "1s", "--tolerated-failures", "1", "--heartbeat-timeout", "2s"}
 	c := s.run(append(hasty, "--hold", "k7@4")...)
 	c.says("holding at k7", 60*time.Second)
@@ -249,7 +249,7 @@ func TestHeldPastTheTransactionTimeout(t *testing.T) {
 	t.Logf("held for %v, until no transaction was open", time.Since(began).Round(time.Second))
 	c.kill()
 	t.Log(s.note("held past the timeout", c))
-	if code := generator.exit(time.Minute); code != 0 {
+	if code := generator.exit(2 * time.Minute); code != 0 {
 		t.Fatal("generate")
 	}
 	c = s.run(hasty...)
@@ -321,7 +321,7 @@ func TestEmbeddedKilledAfterCompletedSalvages(t *testing.T) {
 	if code := start(t, s.args("generate", "--state", s.state, "--records", "20000")...).exit(time.Minute); code != 0 {
 		t.Fatal("generate")
 	}
-	c := s.run("--bounded", "--hold", "k7")
+	c := s.run("--bounded", "--hold", "k7", "--interval", "3s") // all of the input is in the checkpoint by then
 	c.says("holding at k7", 30*time.Second)
 	state := s.log().state()
 	records := int64(0)

@@ -26,7 +26,7 @@ func prepared(t *testing.T, act func(cl *kgo.Client, tokens []token.Token)) *sit
 	if code := start(t, s.args("generate", "--state", s.state, "--records", "5000")...).exit(time.Minute); code != 0 {
 		t.Fatal("generate")
 	}
-	c := s.run("--bounded", "--hold", "k7")
+	c := s.run("--bounded", "--hold", "k7", "--interval", "3s") // all of the input is in the checkpoint by then
 	c.says("holding at k7", 30*time.Second)
 	address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(c.text())
 	cl, err := kgo.NewClient(kgo.SeedBrokers(address))
@@ -97,12 +97,12 @@ func TestStandby(t *testing.T) {
 	}
 	s := newSite(t)
 	generator := s.generate(20_000, 5000)
-	hasty := []string{"--checkpoint-timeout", "1s", "--heartbeat-timeout", "1s"}
+	hasty := []string{"--checkpoint-timeout", "3s", "--heartbeat-timeout", "3s"} // a log that stands still for 6.6 s is nobody's
 	one := s.run(hasty...)
 	one.says("checkpoint confirmed", 30*time.Second)
 	two := s.run(append(hasty, "--standby")...)
 	two.says("standing by", 10*time.Second)
-	time.Sleep(3 * time.Second)
+	time.Sleep(7 * time.Second)
 	if strings.Contains(two.text(), "claimed") {
 		t.Fatalf("the standby claimed while the other lives:\n%s", two.tail(20))
 	}

@@ -21,7 +21,7 @@ func (c clients) Client() blobtest.Client {
 }
 
 func (c clients) Settle(cond func() bool) bool {
-	for end := time.Now().Add(10 * time.Second); !cond(); time.Sleep(200 * time.Microsecond) {
+	for end := time.Now().Add(30 * time.Second); !cond(); time.Sleep(200 * time.Microsecond) {
 		if time.Now().After(end) {
 			return false
 		}

@@ -163,7 +163,7 @@ func TestNotSentIsKnownAndTheRestIsUnknown(t *testing.T) {
 		wantUnknown(t, a.ask(node, find("x")))
 	})
 	t.Run("no answer comes", func(t *testing.T) {
-		a := newActor(t, Config{Bootstrap: c.ListenAddrs(), Overhead: 200 * time.Millisecond})
+		a := newActor(t, Config{Bootstrap: c.ListenAddrs(), Overhead: 2 * time.Second}) // enough for those that do come
 		node := a.learn()[0]
 		c.ControlKey(int16(kmsg.FindCoordinator), func(kmsg.Request) (kmsg.Response, error, bool) {
 			return nil, nil, true
@@ -227,21 +227,18 @@ func TestOtherClassesDoNotDelayControl(t *testing.T) {
 	c := kafkatest.Embedded(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
 	a := newActor(t, Config{Bootstrap: c.ListenAddrs()})
 	node := a.learn()[0]
-	hold := make(chan struct{})
+	held, hold := make(chan struct{}), make(chan struct{})
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		close(held)
 		c.SleepControl(func() { <-hold })
 		return nil, nil, false
 	})
 	p := kmsg.NewPtrProduceRequest()
 	p.Version, p.Acks, p.TimeoutMillis = 9, -1, 1000
 	produced := a.start(broker.Produce, node, p)
-	time.Sleep(50 * time.Millisecond)
-	began := time.Now()
-	if r := a.ask(node, find("x")); r.err != nil {
+	<-held
+	if r := a.ask(node, find("x")); r.err != nil { // behind the produce it would never be answered
 		t.Fatal(r.err)
-	}
-	if e := time.Since(began); e > time.Second {
-		t.Fatalf("control waited %v", e)
 	}
 	select {
 	case r := <-produced:
@@ -255,16 +252,16 @@ func TestOtherClassesDoNotDelayControl(t *testing.T) {
 // A long poll would be cut off at the overhead instead of its own time.
 func TestALongPollMayTakeItsOwnTime(t *testing.T) {
 	c := kafkatest.Embedded(t, kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
-	a := newActor(t, Config{Bootstrap: c.ListenAddrs(), Overhead: 500 * time.Millisecond})
+	a := newActor(t, Config{Bootstrap: c.ListenAddrs(), Overhead: 2 * time.Second})
 	node := a.learn()[0]
 	f := kmsg.NewPtrFetchRequest()
-	f.Version, f.MaxWaitMillis, f.MinBytes, f.MaxBytes, f.SessionEpoch = 11, 1500, 1, 1<<20, -1
+	f.Version, f.MaxWaitMillis, f.MinBytes, f.MaxBytes, f.SessionEpoch = 11, 3000, 1, 1<<20, -1
 	part := kmsg.NewFetchRequestTopicPartition()
 	part.PartitionMaxBytes = 1 << 20
 	f.Topics = []kmsg.FetchRequestTopic{{Topic: "t", Partitions: []kmsg.FetchRequestTopicPartition{part}}}
 	began := time.Now()
 	r := a.wait("fetch", a.start(broker.Fetch, node, f))
-	if e := time.Since(began); r.err != nil || e < time.Second {
+	if e := time.Since(began); r.err != nil || e < 2500*time.Millisecond {
 		t.Fatalf("answered after %v: %v", e, r.err)
 	}
 }
@@ -452,7 +449,7 @@ func code(c int16) error {
 
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
 		err := try()

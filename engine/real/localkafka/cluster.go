@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// patience is how long is waited for a broker where the context has no deadline.
-const patience = 2 * time.Minute
+// patience is how long is waited for a broker where the context has no deadline; on a busy machine three take a minute and more.
+const patience = 5 * time.Minute
 
 // Cluster is a running cluster. Its methods may be called from several goroutines, for one broker by one at a time.
 type Cluster struct {

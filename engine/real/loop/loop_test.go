@@ -14,8 +14,8 @@ func await(t *testing.T, what string, c <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(5 * time.Second):
-		t.Fatalf("%s: not within 5 s", what)
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s: not within 20 s", what)
 	}
 }
 

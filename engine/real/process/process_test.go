@@ -34,7 +34,7 @@ func (m *machine) Crash(name string) {
 }
 
 func (m *machine) Settle(cond func() bool) bool {
-	for end := time.Now().Add(10 * time.Second); !cond(); time.Sleep(200 * time.Microsecond) {
+	for end := time.Now().Add(30 * time.Second); !cond(); time.Sleep(200 * time.Microsecond) {
 		if time.Now().After(end) {
 			return false
 		}

@@ -58,7 +58,7 @@ func newBed(t *testing.T) *bed {
 	mark := fmt.Sprint(time.Now().UnixNano())
 	b.in, b.out = "in-"+mark, "out-"+mark
 	cl := b.client()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	made, err := kadm.NewClient(cl).CreateTopics(ctx, 4, 1, nil, b.in, b.out)
 	if err == nil {
@@ -84,7 +84,7 @@ func (b *bed) client(opts ...kgo.Opt) *kgo.Client {
 func (b *bed) send(n int) {
 	b.t.Helper()
 	cl := b.client()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var records []*kgo.Record
 	for range n {
@@ -113,7 +113,7 @@ func (b *bed) config(job *graph.Job) run.Config {
 func (b *bed) verify() {
 	b.t.Helper()
 	cl := b.client(kgo.ConsumeTopics(b.out), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	sums := map[uint64]int64{}
 	seen := map[uint64]bool{}
@@ -178,7 +178,7 @@ func TestStopsAndStartsLoseNothing(t *testing.T) {
 		for range 2 {
 			select {
 			case <-confirmed:
-			case <-time.After(20 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatal("no checkpoint was confirmed")
 			}
 		}
@@ -196,8 +196,8 @@ func TestStopsAndStartsLoseNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
+		defer cancel()
 		b.verify()
-		cancel()
 	}()
 	if o, err := run.Run(ctx, b.config(b.job(false))); err != nil || o.Ending != run.Saved {
 		t.Fatal(o, err)
@@ -361,7 +361,7 @@ func TestWatchdogNamesTheOperator(t *testing.T) {
 			t.Fatalf("%+v: %v", o, o)
 		}
 		t.Log(o)
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the process does not end")
 	}
 }
