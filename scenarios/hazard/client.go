@@ -2,6 +2,7 @@ package hazard
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,6 +90,7 @@ func listByPrefix(t *Scene) (seen bool, what string) {
 			}
 		}
 	}
+	slices.Sort(found)
 	all := strings.Join(found, " ")
 	t.Check(strings.Contains(all, "txn"), "the id asked for is not listed: %s", all)
 	return strings.Contains(all, "stranger"), fmt.Sprintf("ListTransactions v%d by \"txn-.*\" lists: %s", version, all)

@@ -4,7 +4,8 @@
 // A hazard is a value. It says where it shows (releases and transaction versions), and has
 //
 //   - a script that shows it, played on any cluster through package stage: on the simulated one under every profile, where
-//     the answer must be exactly what Where says, and on real brokers where that is feasible;
+//     the answer must be exactly what Where says, and on real brokers where that is feasible; some have other forms of it, which
+//     must show in the same places;
 //   - a cure, where no release closes it: what a client does so that it does not matter, shown by a script, too;
 //   - plans that put the real engine in its way, each with the verdict that is expected and with evidence that the
 //     condition came about: a plan that strikes nothing proves nothing;

@@ -56,36 +56,25 @@ func leader(t *Scene, tp id.TopicPartition) int32 {
 	return m.Topics[0].Partitions[tp.Partition].Leader
 }
 
-// breaker is the backend's, or the end of the script.
-func breaker(t *Scene) stage.Breaker {
+// strike has something done to a broker.
+func strike(t *Scene, what string, broker int32, do func(stage.Breaker, int) error) {
 	b, ok := t.Backend.(stage.Breaker)
 	t.Check(ok, "%s cannot kill brokers", t.Backend.Name())
-	return b
+	err := do(b, int(broker))
+	t.Check(err == nil, "%s broker %d: %v", what, broker, err)
 }
 
 // kill kills a broker.
-func kill(t *Scene, broker int32) {
-	err := breaker(t).KillBroker(int(broker))
-	t.Check(err == nil, "kill broker %d: %v", broker, err)
-}
+func kill(t *Scene, broker int32) { strike(t, "kill", broker, stage.Breaker.KillBroker) }
 
 // start starts a broker that was killed.
-func start(t *Scene, broker int32) {
-	err := breaker(t).StartBroker(int(broker))
-	t.Check(err == nil, "start broker %d: %v", broker, err)
-}
+func start(t *Scene, broker int32) { strike(t, "start", broker, stage.Breaker.StartBroker) }
 
 // pause holds a broker: its connections stay, and nothing is answered.
-func pause(t *Scene, broker int32) {
-	err := breaker(t).PauseBroker(int(broker))
-	t.Check(err == nil, "hold broker %d: %v", broker, err)
-}
+func pause(t *Scene, broker int32) { strike(t, "hold", broker, stage.Breaker.PauseBroker) }
 
 // resume lets a broker that is held go on.
-func resume(t *Scene, broker int32) {
-	err := breaker(t).ResumeBroker(int(broker))
-	t.Check(err == nil, "let broker %d go on: %v", broker, err)
-}
+func resume(t *Scene, broker int32) { strike(t, "let go", broker, stage.Breaker.ResumeBroker) }
 
 // lonely is a partition with a single replica, on another broker than the one that coordinates an id.
 func lonely(t *Scene, who kafka.Identity) (tp id.TopicPartition, on int32) {

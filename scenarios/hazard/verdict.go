@@ -167,7 +167,7 @@ func markersTwice(t *Scene) (bool, string) {
 		t.Closed(who, parts...)
 		for _, tp := range parts {
 			if d := t.Dump(tp); d != "0:a 1:COMMIT" {
-				return d == "0:a 1:COMMIT 2:COMMIT", fmt.Sprintf("%s holds %s", tp, d)
+				return d == "0:a 1:COMMIT 2:COMMIT", "a partition holds " + d
 			}
 		}
 	}
