@@ -71,7 +71,8 @@ func (l *Loop) After(d time.Duration, fn func()) env.Timer { return l.after(d, f
 
 // alarm is After on behalf of the world: it works in the callback of a dead process, too.
 func (l *Loop) alarm(d time.Duration, fn func()) *Timer {
-	t := &Timer{loop: l, fn: fn}
+	t := l.w.timers.New()
+	t.loop, t.fn = l, fn
 	l.w.schedule(l.w.now.Add(max(d, 0)), l.key, item{timer: t, loop: l, kind: entryTimer})
 	return t
 }

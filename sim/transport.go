@@ -33,13 +33,17 @@ type conn struct {
 func (c *conn) Peer() env.Addr { return env.Addr(c.link.peer.node.name) }
 
 // Send implements env.Conn.
-func (c *conn) Send(msg []byte) { c.link.Send(msg, len(msg)) }
+func (c *conn) Send(msg []byte) {
+	m := c.link.w.messages.New()
+	*m = msg
+	c.link.Send(m, len(msg))
+}
 
 // Close implements env.Conn.
 func (c *conn) Close() { c.link.Close() }
 
 // OnLinkMessage implements LinkHandler.
-func (c *conn) OnLinkMessage(_ *Link, msg any) { c.h.OnMessage(c, msg.([]byte)) }
+func (c *conn) OnLinkMessage(_ *Link, msg any) { c.h.OnMessage(c, *msg.(*[]byte)) }
 
 // OnLinkClose implements LinkHandler.
 func (c *conn) OnLinkClose(_ *Link, err error) { c.h.OnClose(c, err) }

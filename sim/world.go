@@ -72,6 +72,8 @@ type World struct {
 	closing  []func()
 	stopped  int // timers stopped that are still in the heap
 	net      network
+	timers   Slab[Timer]
+	messages Slab[[]byte]
 	rules    rules
 	record   record
 	onHook   []func(node string, e hook.Event)

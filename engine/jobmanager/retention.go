@@ -2,8 +2,9 @@ package jobmanager
 
 import (
 	"errors"
-	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/onefold/onefold/engine/blob"
 	"github.com/onefold/onefold/engine/id"
@@ -65,9 +66,8 @@ func garbage(keys []blob.Key, n id.Checkpoint, s joblog.State) []blob.Key {
 	}
 	var out []blob.Key
 	for _, k := range keys {
-		var g id.Generation
-		var c id.Checkpoint
-		if _, err := fmt.Sscanf(string(k), "checkpoints/g%d/%d/", &g, &c); err != nil || c > n {
+		g, c, ok := checkpointOf(k)
+		if !ok || c > n {
 			continue
 		}
 		if !slices.ContainsFunc(kept, func(r joblog.CheckpointRef) bool { return r.Checkpoint == c && r.Generation == g }) {
@@ -75,4 +75,17 @@ func garbage(keys []blob.Key, n id.Checkpoint, s joblog.State) []blob.Key {
 		}
 	}
 	return out
+}
+
+// checkpointOf is the checkpoint whose object has a key: checkpoints/gGENERATION/CHECKPOINT/name.
+func checkpointOf(k blob.Key) (g id.Generation, c id.Checkpoint, ok bool) {
+	rest, isCheckpoint := strings.CutPrefix(string(k), string(checkpointPrefix)+"g")
+	generation, rest, hasGeneration := strings.Cut(rest, "/")
+	checkpoint, _, hasCheckpoint := strings.Cut(rest, "/")
+	if !isCheckpoint || !hasGeneration || !hasCheckpoint {
+		return 0, 0, false
+	}
+	x, errX := strconv.ParseUint(generation, 10, 64)
+	y, errY := strconv.ParseUint(checkpoint, 10, 64)
+	return id.Generation(x), id.Checkpoint(y), errX == nil && errY == nil
 }

@@ -67,17 +67,32 @@ func (v *cluster) partition(tp id.TopicPartition) (Partition, bool) {
 	if t == nil {
 		return Partition{}, false
 	}
-	i, ok := slices.BinarySearchFunc(t.Partitions, tp.Partition, func(p Partition, n int32) int { return int(p.Number - n) })
-	if !ok {
-		return Partition{}, false
+	if p := t.partition(tp.Partition); p != nil {
+		return *p, true
 	}
-	return t.Partitions[i], true
+	return Partition{}, false
+}
+
+// partition is the one of a number, or nil. Numbers have no gaps in almost all answers.
+func (t *Topic) partition(n int32) *Partition {
+	if n >= 0 && int(n) < len(t.Partitions) && t.Partitions[n].Number == n {
+		return &t.Partitions[n]
+	}
+	i, ok := slices.BinarySearchFunc(t.Partitions, n, func(p Partition, n int32) int { return int(p.Number - n) })
+	if !ok {
+		return nil
+	}
+	return &t.Partitions[i]
 }
 
 // leader is who leads a partition as far as is known.
 func (v *cluster) leader(tp id.TopicPartition) (node, epoch int32, ok bool) {
-	p, ok := v.partition(tp)
-	if !ok || p.Leader < 0 {
+	t := v.topics[tp.Topic]
+	if t == nil {
+		return -1, -1, false
+	}
+	p := t.partition(tp.Partition)
+	if p == nil || p.Leader < 0 {
 		return -1, -1, false
 	}
 	return p.Leader, p.LeaderEpoch, true

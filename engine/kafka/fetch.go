@@ -106,6 +106,13 @@ func (f *Fetcher) sameTopic(p *fetchPart) bool {
 	return true
 }
 
+// fetchCall is a request under way, with room for the usual one.
+type fetchCall struct {
+	req        kmsg.FetchRequest
+	topics     [1]kmsg.FetchRequestTopic
+	partitions [2]kmsg.FetchRequestTopicPartition // of the first topic
+}
+
 func (f *Fetcher) fetch(a fetchAsk, full bool) {
 	wait := f.cfg.MaxWait
 	if full {
@@ -113,15 +120,20 @@ func (f *Fetcher) fetch(a fetchAsk, full bool) {
 	}
 	// Half of the answer is left free, so that it is never full before a partition is: see fetchSlack.
 	share := max(f.cfg.MaxBytes/int32(2*len(a.parts)), 1)
-	req := newFetch(f.cfg.Isolation, int32(wait/time.Millisecond), f.cfg.MaxBytes)
+	c := new(fetchCall)
+	req := &c.req
+	fillFetch(req, f.cfg.Isolation, int32(wait/time.Millisecond), f.cfg.MaxBytes)
+	req.Topics = c.topics[:0]
 	for i, p := range a.parts {
 		p.busy, p.got = true, false
 		at := slices.IndexFunc(req.Topics, func(t kmsg.FetchRequestTopic) bool { return t.Topic == p.tp.Topic })
 		if at < 0 {
 			t := kmsg.NewFetchRequestTopic()
 			t.Topic = p.tp.Topic
-			t.Partitions = make([]kmsg.FetchRequestTopicPartition, 0, len(a.parts)-i)
 			at = len(req.Topics)
+			if t.Partitions = c.partitions[:0]; at > 0 || len(a.parts) > len(c.partitions) {
+				t.Partitions = make([]kmsg.FetchRequestTopicPartition, 0, len(a.parts)-i)
+			}
 			req.Topics = append(req.Topics, t)
 		}
 		t := &req.Topics[at]

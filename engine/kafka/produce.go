@@ -123,8 +123,10 @@ func (p *Producer) send(s produceSend) {
 		if at < 0 {
 			t := kmsg.NewProduceRequestTopic()
 			t.Topic = o.tp.Topic
-			t.Partitions = make([]kmsg.ProduceRequestTopicPartition, 0, len(s.parts)-i)
 			at = len(req.Topics)
+			if t.Partitions = k.partitions[:0]; at > 0 || len(s.parts) > len(k.partitions) {
+				t.Partitions = make([]kmsg.ProduceRequestTopicPartition, 0, len(s.parts)-i)
+			}
 			req.Topics = append(req.Topics, t)
 		}
 		part := kmsg.NewProduceRequestTopicPartition()
@@ -139,14 +141,15 @@ func (p *Producer) send(s produceSend) {
 // produceCall is a request under way.
 type produceCall struct {
 	deadline
-	p       *Producer
-	node    int32
-	over    bool
-	parts   []*outPart
-	batches []*outBatch // of parts
-	space   [4]*outBatch
-	req     kmsg.ProduceRequest
-	topics  [1]kmsg.ProduceRequestTopic
+	p          *Producer
+	node       int32
+	over       bool
+	parts      []*outPart
+	batches    []*outBatch // of parts
+	space      [4]*outBatch
+	req        kmsg.ProduceRequest
+	topics     [1]kmsg.ProduceRequestTopic
+	partitions [2]kmsg.ProduceRequestTopicPartition // of the first topic
 }
 
 func (k *produceCall) expired() {

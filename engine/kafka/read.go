@@ -194,10 +194,15 @@ func (c *Client) FetchOnce(tp id.TopicPartition, offset int64, isolation Isolati
 }
 
 func newFetch(isolation Isolation, waitMs, maxBytes int32) *kmsg.FetchRequest {
-	req := kmsg.NewPtrFetchRequest()
+	req := new(kmsg.FetchRequest)
+	fillFetch(req, isolation, waitMs, maxBytes)
+	return req
+}
+
+func fillFetch(req *kmsg.FetchRequest, isolation Isolation, waitMs, maxBytes int32) {
+	req.Default()
 	req.ReplicaID, req.MaxWaitMillis, req.MinBytes, req.MaxBytes = -1, waitMs, 1, maxBytes
 	req.IsolationLevel, req.SessionID, req.SessionEpoch = int8(isolation), 0, -1
-	return req
 }
 
 func fetchPartition(partition, epoch int32, offset int64, maxBytes int32) kmsg.FetchRequestTopicPartition {

@@ -36,7 +36,10 @@ func (c *client) Create(k blob.Key, b []byte, done func(error)) {
 		if _, there := c.s.find(k); there {
 			return fmt.Errorf("%s: %w", k, blob.ErrExists)
 		}
-		c.s.insert(k, bytes.Clone(b))
+		if given == nil {
+			given = bytes.Clone(b)
+		}
+		c.s.insert(k, given)
 		return nil
 	}, done)
 }

@@ -66,10 +66,17 @@ func (s *Store) Peek(k blob.Key) ([]byte, bool) {
 
 // Keys returns the keys with a prefix at once, in ascending order.
 func (s *Store) Keys(prefix blob.Key) []blob.Key {
-	var keys []blob.Key
-	i, _ := s.find(prefix)
-	for ; i < len(s.objects) && strings.HasPrefix(string(s.objects[i].key), string(prefix)); i++ {
-		keys = append(keys, s.objects[i].key)
+	from, _ := s.find(prefix)
+	to := from
+	for to < len(s.objects) && strings.HasPrefix(string(s.objects[to].key), string(prefix)) {
+		to++
+	}
+	if from == to {
+		return nil
+	}
+	keys := make([]blob.Key, to-from)
+	for i := range keys {
+		keys[i] = s.objects[from+i].key
 	}
 	return keys
 }

@@ -16,6 +16,15 @@ type production struct {
 	reply func(kmsg.Response)
 	asks  []askedPartition // partitions about which the coordinator has to be asked
 	left  int              // what has to be known before the answer: 1 until all is taken, 1 for asking, 1 for each wait
+
+	space produceSpace
+}
+
+// produceSpace is room for a usual response.
+type produceSpace struct {
+	resp   kmsg.ProduceResponse
+	topics [1]kmsg.ProduceResponseTopic
+	parts  [2]kmsg.ProduceResponseTopicPartition
 }
 
 // askedPartition is the first batch of a transaction on a partition, which waits for the coordinator.
@@ -29,11 +38,13 @@ type askedPartition struct {
 
 func (b *Broker) produce(kreq kmsg.Request, reply func(kmsg.Response)) {
 	req := kreq.(*kmsg.ProduceRequest)
-	x := &production{b: b, req: req, resp: req.ResponseKind().(*kmsg.ProduceResponse), reply: reply}
-	produceAll(x.resp, req, ok)
-	x.left = 1
+	x := b.c.made.New()
+	x.b, x.req, x.resp, x.reply, x.left = b, req, &x.space.resp, reply, 1
+	x.resp.Default()
+	x.resp.Version = req.Version
+	x.answer(ok)
 	if code := b.refuseWhole(req); code != ok {
-		produceAll(x.resp, req, code)
+		x.answer(code)
 		x.done()
 		return
 	}
@@ -71,13 +82,17 @@ func (x *production) done() {
 	x.reply(silence)
 }
 
-// produceAll gives one code to every partition of a response.
-func produceAll(resp *kmsg.ProduceResponse, req *kmsg.ProduceRequest, code int16) {
-	resp.Topics = make([]kmsg.ProduceResponseTopic, len(req.Topics))
-	for i := range req.Topics {
-		t, rt := &req.Topics[i], &resp.Topics[i]
+// answer gives one code to every partition of the response.
+func (x *production) answer(code int16) {
+	x.resp.Topics = sized(x.space.topics[:0], len(x.req.Topics))
+	for i := range x.req.Topics {
+		t, rt := &x.req.Topics[i], &x.resp.Topics[i]
 		rt.Topic, rt.TopicID = t.Topic, t.TopicID
-		rt.Partitions = make([]kmsg.ProduceResponseTopicPartition, len(t.Partitions))
+		var space []kmsg.ProduceResponseTopicPartition
+		if i == 0 {
+			space = x.space.parts[:0]
+		}
+		rt.Partitions = sized(space, len(t.Partitions))
 		for j := range t.Partitions {
 			r := &rt.Partitions[j]
 			r.Default()

@@ -104,7 +104,7 @@ func (p *partition) wake() {
 		return
 	}
 	waiters := p.waiters
-	p.waiters = nil
+	p.waiters, p.woken = p.woken, nil // an answer can lead to a fetch that waits here, and to a write that wakes it
 	for _, f := range waiters {
 		switch {
 		case f.done || !f.b.up() || f.b.loop.Closed() || f.conn.closed:
@@ -117,6 +117,24 @@ func (p *partition) wake() {
 			}
 		}
 	}
+	clear(waiters)
+	p.woken = waiters[:0]
+}
+
+// fetchAnswer is a response with room for the usual one.
+type fetchAnswer struct {
+	resp   kmsg.FetchResponse
+	topics [1]kmsg.FetchResponseTopic
+	parts  [2]kmsg.FetchResponseTopicPartition
+}
+
+// sized is n zero values, in the place of space if it is large enough.
+func sized[T any](space []T, n int) []T {
+	if n > cap(space) {
+		return make([]T, n)
+	}
+	clear(space[:n])
+	return space[:n]
 }
 
 // fetchNow is the answer as things stand, in the place of one that was not sent; enough tells whether it may be sent before
@@ -124,10 +142,17 @@ func (p *partition) wake() {
 func (b *Broker) fetchNow(req *kmsg.FetchRequest, unsent *kmsg.FetchResponse) (resp *kmsg.FetchResponse, enough bool) {
 	resp = unsent
 	if resp == nil {
-		resp = req.ResponseKind().(*kmsg.FetchResponse)
-		resp.Topics = make([]kmsg.FetchResponseTopic, len(req.Topics))
+		a := b.c.fetched.New()
+		resp = &a.resp
+		resp.Default()
+		resp.Version = req.Version
+		resp.Topics = sized(a.topics[:0], len(req.Topics))
 		for i := range req.Topics {
-			resp.Topics[i].Partitions = make([]kmsg.FetchResponseTopicPartition, len(req.Topics[i].Partitions))
+			var space []kmsg.FetchResponseTopicPartition
+			if i == 0 {
+				space = a.parts[:0]
+			}
+			resp.Topics[i].Partitions = sized(space, len(req.Topics[i].Partitions))
 		}
 	}
 	room, total := int(req.MaxBytes), 0

@@ -72,11 +72,11 @@ func (c *client) Send(node int32, req kmsg.Request, done func(kmsg.Response, err
 	if p, isProduce := req.(*kmsg.ProduceRequest); isProduce && p.Acks == 0 { // nothing will be answered
 		resp := p.ResponseKind()
 		c.loop.Post(func() { done(resp, nil) })
-		k.send(&frame{first: asked{req: c.wire(req)}}, req)
+		k.send(c.frame(req), req)
 		return
 	}
 	k.asked = append(k.asked, pending{done: done, due: k.due(req), op: c.begin(req)})
-	k.send(&frame{first: asked{req: c.wire(req)}}, req)
+	k.send(c.frame(req), req)
 }
 
 // SendBoth implements broker.Requests.
@@ -89,7 +89,15 @@ func (c *client) SendBoth(node int32, first, second kmsg.Request, done func(kmsg
 	p := &pair{done: done}
 	due := k.due(second)
 	k.asked = append(k.asked, pending{both: p, due: due, op: c.begin(first)}, pending{both: p, which: 1, due: due, op: c.begin(second)})
-	k.send(&frame{first: asked{req: c.wire(first)}, second: asked{req: c.wire(second)}, both: true}, first)
+	f := c.frame(first)
+	f.second.req, f.both = c.wire(second), true
+	k.send(f, first)
+}
+
+func (c *client) frame(req kmsg.Request) *frame {
+	f := c.c.frames.New()
+	f.first.req = c.wire(req)
+	return f
 }
 
 func (c *client) wire(req kmsg.Request) kmsg.Request {

@@ -2,6 +2,7 @@ package simbroker
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"slices"
 
@@ -191,8 +192,8 @@ func (l *log) appendMarker(m marker, leaderEpoch int32, p *Profile, now int64) (
 	return closed, ok
 }
 
-// check looks at the whole log.
-func (l *log) check(name string) {
+// check looks at the whole log of a partition.
+func (l *log) check(name fmt.Stringer) {
 	if l.startBatch() > l.stable() || l.stable() > l.hw || l.hw > l.leo { // asked first: the text is made for nothing otherwise
 		invariant.Check(false, "%s: start %d, stable %d, high watermark %d, end %d", name, l.start, l.stable(), l.hw, l.leo)
 	}

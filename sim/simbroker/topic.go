@@ -73,6 +73,7 @@ type partition struct {
 	ackTimer  bool
 
 	waiters []*fetchWait // fetches that wait for the visible end to move
+	woken   []*fetchWait // space for the next of them
 	waiting []awaited    // markers that wait for a leader
 	group   *offsets     // of a partition of __consumer_offsets
 }

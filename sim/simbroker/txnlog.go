@@ -191,7 +191,7 @@ func (s *shard) applied(e *txnEntry, r txnRecord) {
 	if s.c.cfg.Expensive {
 		e.check()
 		for _, p := range r.parts {
-			p.log.check(p.String())
+			p.log.check(p)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (w *watcher) look() {
 	w.t.Helper()
 	for _, p := range w.c.parts {
 		l := p.log
-		l.check(p.String())
+		l.check(p)
 		if len(w.c.cuts) == 0 {
 			if p.committed < w.committed[p] {
 				w.t.Errorf("%s: committed up to %d, before up to %d", p, p.committed, w.committed[p])
@@ -71,7 +71,7 @@ func (w *watcher) replayed(p *partition) {
 	if n := len(l.batches); n > 0 {
 		end := l.batches[n/2].base
 		c := l.fork(end)
-		c.check(p.String())
+		c.check(p)
 		if at := c.common(c.leo, l); at != end {
 			w.t.Errorf("%s: a copy up to %d is common up to %d", p, end, at)
 		}
