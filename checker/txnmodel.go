@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -18,6 +17,10 @@ type ledger struct {
 	open     bool
 	ahead    bool       // open, and the coordinator takes the next epoch for the current one, in memory only
 	decided  []decision // what each identity ended with, in order
+
+	taken []int    // calls of each queue that have their place; see txnCall
+	asks  *txnAsks // nil: nothing is forgotten
+	left  []int    // calls that still ask what became of an identity
 }
 
 type decision struct {
@@ -30,7 +33,7 @@ var txnModel = porcupine.Model{
 	Partition: byTransactionalID,
 	Init:      func() any { return ledger{producer: -1} },
 	Step: func(state, input, _ any) (bool, any) {
-		return state.(ledger).step(input.(*TransactionOperation))
+		return state.(ledger).take(input.(*txnCall))
 	},
 	Equal: func(a, b any) bool {
 		s, t := a.(ledger), b.(ledger)
@@ -41,7 +44,7 @@ var txnModel = porcupine.Model{
 
 func byTransactionalID(history []porcupine.Operation) [][]porcupine.Operation {
 	return partitionBy(history, func(a, b any) int {
-		return strings.Compare(a.(*TransactionOperation).ID, b.(*TransactionOperation).ID)
+		return strings.Compare(a.(*txnCall).op.ID, b.(*txnCall).op.ID)
 	})
 }
 
@@ -145,13 +148,12 @@ func (l ledger) fence() ledger {
 // decide ends the open transaction. One that was fenced in memory ends for both epochs: the one that wrote it, and the one
 // that the coordinator takes for its own and shows to who asks.
 func (l ledger) decide(id identity, commit bool) ledger {
-	l.decided = slices.Clip(l.decided)
 	if l.ahead {
 		id = identity{l.producer, l.epoch}
 		l.epoch++
-		l.decided = append(l.decided, decision{identity{l.producer, l.epoch}, commit})
+		l = l.remember(identity{l.producer, l.epoch}, commit)
 	}
-	l.decided = append(l.decided, decision{id, commit})
+	l = l.remember(id, commit)
 	l.open, l.ahead = false, false
 	return l
 }
@@ -172,19 +174,11 @@ func (j *judge) transactionsSequential() {
 		return
 	}
 	j.compared.Operations += len(j.h.TxnLog)
-	ops := make([]porcupine.Operation, len(j.h.TxnLog))
-	for i := range j.h.TxnLog {
-		op := &j.h.TxnLog[i]
-		ops[i] = porcupine.Operation{ClientId: op.Client, Input: op, Call: op.Call, Return: op.Return}
-		if op.Result == TxnUnknown {
-			ops[i].Return = math.MaxInt64
-		}
-	}
 	f := Finding{}
-	for _, part := range byTransactionalID(ops) {
+	for _, part := range txnCalls(j.h.TxnLog) {
 		if !porcupine.CheckOperations(txnModel, part) {
 			f.Place = "transactions"
-			f.evidence("%s: %d calls have no order that a coordinator allows", part[0].Input.(*TransactionOperation).ID, len(part))
+			f.evidence("%s: %d calls have no order that a coordinator allows", part[0].Input.(*txnCall).op.ID, len(part))
 		}
 	}
 	j.settle(&f, "transactional ids whose history is not sequential")
