@@ -41,6 +41,7 @@ var reaches = map[string][]string{
 	"older-epoch-times-out-first":             {"simbroker: transaction timed out", "sink: salvage done"},
 	"produce-reply-lost-at-barrier":           {"simbroker: duplicate batch recognised"},
 	"salvage-cut-short":                       {"sink: salvage cut short and repeated", "sink: salvage done"},
+	"salvage-marker-dropped-unseen":           {"sink: salvage done", "simbroker: marker dropped", "sink: repair of a dropped marker"},
 	"salvage-reply-lost":                      {"sink: salvage done", "sink: EndTxn repeated after a lost reply"},
 	"short-job-log":                           {"joblog: claim lost", "jobmanager: displaced by a newer generation"},
 	"slow-operator-blocks":                    {"task: channel blocked with records behind it"},

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -100,18 +101,10 @@ func closeAll(ask Ask, p *Plan, older []kafka.ListedTransaction, seen Seen) stri
 	if seen.Err != nil {
 		return seen.Err.Error()
 	}
-	waits := ""
-	for _, at := range seen.Producers {
-		if at.Code != kafka.OK {
-			waits = fmt.Sprintf("%v: %v", at.TopicPartition, at.Code)
-		}
-	}
+	waits := silentOf(seen)
 	for _, s := range p.Sinks {
-		offsets := get[Seen](ask, LookOffsets{s.Operator})
-		if offsets.Err != nil || len(offsets.Producers) != 1 {
-			ask(Say{fmt.Sprintf("the offsets partition of %s cannot be looked at: %v", s.Operator, offsets.Err)})
-			continue
-		}
+		offsets, silent := offsetsOf(ask, s.Operator)
+		waits = cmp.Or(silent, waits)
 		for _, l := range older {
 			if n, _ := ParseName(l.TransactionalID); n.Sink != s.Operator {
 				continue
@@ -145,8 +138,8 @@ func closeOne(ask Ask, p *Plan, s Spec, l kafka.ListedTransaction, where []id.To
 	}
 	// Describe first, the partitions second: what is still open now was dropped.
 	seen := get[Seen](ask, Look{Partitions: where})
-	offsets := get[Seen](ask, LookOffsets{s.Operator})
-	if seen.Err != nil || offsets.Err != nil {
+	offsets, silent := offsetsOf(ask, s.Operator)
+	if seen.Err != nil || silent != "" {
 		return nil
 	}
 	last := now.ProducerEpoch

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/onefold/onefold/engine/hook"
@@ -54,15 +55,13 @@ func finishSalvage(ask Ask, p *Plan, s Spec, name string) error {
 			return fmt.Errorf("partitions of %s: %w", s.Topic, listed.Err)
 		}
 		seen := get[Seen](ask, Look{Partitions: listed.Partitions})
-		offsets := get[Seen](ask, LookOffsets{s.Operator})
 		if seen.Err != nil {
 			return fmt.Errorf("%s: %w", name, seen.Err)
 		}
-		if offsets.Err != nil {
-			ask(Say{fmt.Sprintf("the offsets partition of %s cannot be looked at: %v", s.Operator, offsets.Err)})
-		}
+		offsets, silent := offsetsOf(ask, s.Operator)
+		silent = cmp.Or(silentOf(seen), silent)
 		open := openOf(seen, offsets, now.ProducerID, now.ProducerEpoch)
-		if len(open.Partitions) == 0 && !open.Lane {
+		if len(open.Partitions) == 0 && !open.Lane && silent == "" {
 			return nil
 		}
 		if now.State == kafka.TxnCompleteCommit || now.State == kafka.TxnCompleteAbort {
@@ -75,10 +74,39 @@ func finishSalvage(ask Ask, p *Plan, s Spec, name string) error {
 			}
 		}
 		if try > 20 {
-			return fmt.Errorf("%s: its last transaction is still open at %v", name, open.where())
+			return fmt.Errorf("%s: its last transaction is still open at %v %s", name, open.where(), silent)
 		}
 		ask(Sleep{pauseOf(try), "the last salvage of " + string(s.Operator) + " is ending"})
 	}
+}
+
+// silentOf is a partition that did not tell what is open there, and why; "" if all did. Its leader is away, or its answer was
+// lost: what it does not tell is not closed.
+func silentOf(seen Seen) (silent string) {
+	for _, at := range seen.Producers {
+		if at.Code != kafka.OK {
+			silent = fmt.Sprintf("%v: %v", at.TopicPartition, at.Code)
+		}
+	}
+	return silent
+}
+
+// offsetsOf looks at the offsets partition of a sink's group. silent is why it does not tell now what is open there. One that may
+// not be looked at never does: then its lanes tell alone.
+func offsetsOf(ask Ask, sink id.Operator) (seen Seen, silent string) {
+	seen = get[Seen](ask, LookOffsets{sink})
+	code := kafka.OK
+	if len(seen.Producers) == 1 {
+		code = seen.Producers[0].Code
+	}
+	switch {
+	case seen.Err == nil && len(seen.Producers) == 1 && code == kafka.OK:
+		return seen, ""
+	case seen.Err == nil && len(seen.Producers) == 1 && repeatable(code, nil):
+		return Seen{}, silentOf(seen)
+	}
+	ask(Say{fmt.Sprintf("the offsets partition of %s cannot be looked at: %v", sink, firstError(seen.Err, code))})
+	return Seen{}, ""
 }
 
 // openOf is where a producer id has an open transaction of a producer epoch up to last: partitions that were looked at, and
