@@ -177,6 +177,23 @@ func TestChaosThatNeverStrikesIsNoPass(t *testing.T) {
 	}
 }
 
+// On a machine that is slower than the plan a hook comes when all of the input would be written: input goes on until then, or
+// what the fault does would not be seen.
+func TestChaosWaitsForAHook(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes; make test runs it")
+	}
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "slow.plan")
+	text := "onefold plan 1\nscenario payments\nworld taskmanagers=1 jobmanagers=1 parallelism=1 partitions=1 records=800 burn=10s interval=3s checkpoint-timeout=6s transaction-timeout=70s\nengine at-least-once\nexpect DUP\non k5 checkpoint=5 crash process1 for 1s\n"
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if r := endured1(t, &chaos{plan: file}, nil); !r.Pass {
+		t.Errorf("%+v", r)
+	}
+}
+
 // A cut that lets bytes through, or one that goes on after its end, makes a plan say what did not happen.
 func TestProxyCutsAndJoins(t *testing.T) {
 	echo, err := net.Listen("tcp", "127.0.0.1:0")

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -37,10 +38,11 @@ type ordeal struct {
 	downs     []bool     // brokers that the plan took down
 	nemesis   *faults.Nemesis
 	mail      *mailbox
-	begin     func()    // starts the plan's clock
-	began     time.Time // when the job ran for the first time: the zero of the plan
-	generated bool      // the input is written
-	failure   error     // the environment's: nothing can be judged
+	begin     func()      // starts the plan's clock
+	began     time.Time   // when the job ran for the first time: the zero of the plan
+	generated bool        // the input is written
+	awaited   atomic.Bool // the burn waits for a hook: input goes on
+	failure   error       // the environment's: nothing can be judged
 	lost      bool
 	stopping  bool
 	failures  int    // ends of processes that nobody asked for, in a row
@@ -310,7 +312,11 @@ func (o *ordeal) write(ctx context.Context) error {
 	errs := make(chan error)
 	for _, logical := range o.job.Inputs {
 		go func() {
-			_, err := g.write(ctx, quiet, cl, o.job, logical, o.names[logical], 0)
+			n, err := g.write(ctx, quiet, cl, o.job, logical, o.names[logical], 0)
+			for more := *g; err == nil && ctx.Err() == nil && o.awaited.Load(); n += more.records {
+				more.records = more.rate // a second's
+				_, err = more.write(ctx, quiet, cl, o.job, logical, o.names[logical], n)
+			}
 			errs <- err
 		}()
 	}

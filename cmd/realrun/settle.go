@@ -32,6 +32,7 @@ func (o *ordeal) burnAndSettle(ctx context.Context) string {
 				o.failure = fmt.Errorf("the job does not run after %v", startMax)
 			}
 		case o.healed.IsZero():
+			o.awaited.Store(o.awaits(now.Sub(o.began)))
 			if o.burnt(now.Sub(o.began)) && o.generated {
 				o.note("the burn is over: all faults end")
 				o.nemesis.Heal()
@@ -51,15 +52,20 @@ func (o *ordeal) burnAndSettle(ctx context.Context) string {
 	return waits
 }
 
-// burnt reports whether the burn is over. On a machine that is slower than the plan a hook that a fault waits for may come later
-// than its author thought: it is waited for.
-func (o *ordeal) burnt(passed time.Duration) bool {
+// awaits reports whether the burn waits for a hook. On a machine that is slower than the plan one at which a fault is to strike may
+// come later than its author thought.
+func (o *ordeal) awaits(passed time.Duration) bool {
 	for i, f := range o.nemesis.Outcomes() {
 		if o.plan.Faults[i].Trigger.OnHook && !f.Fired && passed < o.setup.Burn+min(o.setup.Burn, hookMax) {
-			return false
+			return true
 		}
 	}
-	return passed > o.nemesis.BurnUntil(o.setup.Burn)
+	return false
+}
+
+// burnt reports whether the burn is over.
+func (o *ordeal) burnt(passed time.Duration) bool {
+	return !o.awaits(passed) && passed > o.nemesis.BurnUntil(o.setup.Burn)
 }
 
 // bound is how long a healed world may take to settle, as in the simulator.
