@@ -132,7 +132,7 @@ func (r *run) wait() []string {
 			until = max(until, r.process.Now().Add(p.Timeout+r.o.Patience))
 		}
 	}
-	for {
+	for tries := 1; ; tries++ {
 		open := false
 		for _, t := range r.describe() {
 			open = open || t.state == "Ongoing" && time.Duration(t.timeoutMs)*time.Millisecond < short
@@ -140,7 +140,7 @@ func (r *run) wait() []string {
 		switch {
 		case !open:
 			return nil
-		case r.process.Now() >= until:
+		case tries >= fewest && r.process.Now() >= until:
 			r.stuck = true
 			return []string{"the timeout does not abort"}
 		}

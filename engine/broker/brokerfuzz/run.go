@@ -21,7 +21,8 @@ var ErrLate = errors.New("too slow: a short timeout may have passed in the middl
 type Options struct {
 	// Name is part of every name that the run makes. No other run on the cluster has it.
 	Name string
-	// Patience is how long a request is repeated that asks for it; default 5 s. A request that still does is answered so.
+	// Patience is how long a request is repeated that asks for it; default 5 s. A request that still does is answered so. It is
+	// repeated some hundred times at least: time alone may have passed while a cluster could do nothing.
 	Patience time.Duration
 	// Mover moves leaders and coordinators; nil where there is only one broker.
 	Mover Mover
@@ -143,7 +144,7 @@ type request struct {
 // send sends a request until its code is one that repetition does not change.
 func (r *run) send(q *request) (kmsg.Response, string) {
 	until := r.process.Now().Add(r.o.Patience)
-	for {
+	for tries := 1; ; tries++ {
 		req := q.build()
 		if !r.cluster.offers(req) {
 			return nil, fmt.Sprintf("version %d is not offered", req.GetVersion())
@@ -156,7 +157,7 @@ func (r *run) send(q *request) (kmsg.Response, string) {
 		switch {
 		case !again(code):
 			return resp, ""
-		case r.process.Now() >= until:
+		case tries >= fewest && r.process.Now() >= until:
 			r.stuck = true
 			return resp, fmt.Sprintf("stays %d", code)
 		}
@@ -164,6 +165,9 @@ func (r *run) send(q *request) (kmsg.Response, string) {
 		r.sleep(15 * time.Millisecond)
 	}
 }
+
+// fewest is how often something is tried before it counts as staying as it is.
+const fewest = 100
 
 // again tells codes that say: the same once more.
 func again(code int16) bool {

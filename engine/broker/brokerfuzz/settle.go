@@ -34,7 +34,7 @@ func (r *run) observe(began env.Instant) string {
 	until := r.process.Now().Add(r.o.Patience)
 	hanging := r.process.Now().Add(300 * time.Millisecond)
 	var batches [][]string
-	for {
+	for looks := 1; ; looks++ {
 		v := r.survey()
 		reason := v.unsettled()
 		for i := range v.parts {
@@ -55,7 +55,7 @@ func (r *run) observe(began env.Instant) string {
 		r.view = v
 		open := strings.HasPrefix(reason, "open")
 		switch {
-		case reason == "", open && (reason == r.accepted || r.process.Now() >= hanging), r.process.Now() >= until:
+		case reason == "", open && (reason == r.accepted || looks >= fewest/10 && r.process.Now() >= hanging), looks >= fewest && r.process.Now() >= until:
 			if open {
 				r.accepted = reason
 			}

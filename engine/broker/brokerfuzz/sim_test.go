@@ -4,8 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/onefold/onefold/engine/broker"
 	"github.com/onefold/onefold/engine/broker/brokerfuzz"
+	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/sim/simbroker/reference"
 )
 
@@ -76,4 +81,63 @@ end b commit
 			t.Fatalf("%s\nand called %s\n%s", first, c.Name, got)
 		}
 	}
+}
+
+// A machine that stops for longer than anything is waited for must not be taken for a cluster that stays as it is.
+func TestTranscriptsDoNotDependOnOneSlowAnswer(t *testing.T) {
+	s, err := brokerfuzz.Parse(`onefold sequence 1
+partitions 2
+producer a id t0 protocol 4 timeout 1m0s
+producer b id t0 protocol 4 timeout 1m0s
+init a
+add a 0
+offsets a
+mark a 1
+produce a 0 next
+init b
+add b 1
+produce b 1 next
+end b commit
+add b 0
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := reference.New("k44")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := ""
+	for slow, answers := 0, 1; slow <= answers; slow++ {
+		answers = 0
+		c.Through = func(l env.Loop, cluster broker.Requests) broker.Requests {
+			return slowly{cluster, func(done func()) {
+				if answers++; answers == slow {
+					l.After(8*time.Second, done)
+					return
+				}
+				done()
+			}}
+		}
+		got, err := c.Run(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slow == 0 {
+			first = got.String()
+		}
+		if got.String() != first {
+			t.Fatalf("%s\nand with answer %d late\n%s", first, slow, got)
+		}
+	}
+}
+
+// slowly is a port whose answers are handed on by somebody else.
+type slowly struct {
+	broker.Requests
+	hand func(done func())
+}
+
+func (s slowly) Send(node int32, req kmsg.Request, done func(kmsg.Response, error)) {
+	s.Requests.Send(node, req, func(r kmsg.Response, err error) { s.hand(func() { done(r, err) }) })
 }

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/onefold/onefold/engine/broker"
 	"github.com/onefold/onefold/engine/broker/brokerfuzz"
+	"github.com/onefold/onefold/engine/env"
 	"github.com/onefold/onefold/sim"
 	"github.com/onefold/onefold/sim/simbroker"
 )
@@ -20,6 +22,8 @@ type Cluster struct {
 	Brokers int    // default 1
 	Seed    uint64 // of the worlds; a transcript must not depend on it
 	Name    string // of the runs; nor on this; default "s"
+	// Through stands between the client and the cluster; nil: nothing does.
+	Through func(l env.Loop, cluster broker.Requests) broker.Requests
 }
 
 // New is a cluster of a release, as simbroker.ProfileOf knows it.
@@ -55,6 +59,11 @@ func (c Cluster) Run(s brokerfuzz.Sequence) (brokerfuzz.Transcript, error) {
 		TxnShards: 5, OffsetsPartitions: 5, // as .ci/kafka has them
 	})
 	w.BrokerPort = k.Requests
+	if c.Through != nil {
+		w.BrokerPort = func(n *sim.Node, l env.Loop, class broker.Class) broker.Requests {
+			return c.Through(l, k.Requests(n, l, class))
+		}
+	}
 	n := w.NewNode("client", nil)
 	n.Start()
 	w.RunFor(time.Second)
