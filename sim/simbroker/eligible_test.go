@@ -151,6 +151,32 @@ func TestEligibleReplicaHasAllThatWasVisible(t *testing.T) {
 	equal(t, "nothing that was visible is gone", len(r.c.Truncations()), 0)
 }
 
+// What a generator writes is on every replica that may lead: also below the minimum, and while nobody leads.
+func TestGeneratorsReachWhoMayLead(t *testing.T) {
+	for _, back := range []int{0, 1} {
+		for _, dies := range []bool{false, true} {
+			r := heldRig(t, "k44")
+			r.pause(1)
+			r.c.Append("two", 0, []Record{{Value: []byte("below the minimum")}})
+			equal(t, "held", r.c.Bounds("two", 0).High, 0)
+			if dies {
+				r.crash(0)
+			} else {
+				r.pause(0)
+			}
+			r.c.Append("two", 0, []Record{{Value: []byte("without a leader")}})
+			if back == 1 {
+				r.wakeUp(1)
+			}
+			r.boot(0)
+			r.wakeUp(0)
+			r.wakeUp(1)
+			r.settle()
+			equal(t, "records", len(r.c.ReadAll("two", 0)), 2)
+		}
+	}
+}
+
 // Followers that fall behind at the same time leave the ISR together, and are eligible together.
 func TestFollowersLeaveTogether(t *testing.T) {
 	r := newRig(t, 1, "k44", replicated)

@@ -35,8 +35,11 @@ func (w *watcher) look() {
 				if r.broker == p.leader {
 					end = l.leo
 				}
-				if r.isr && end < p.committed {
-					w.t.Errorf("%s: replica %d is in sync with end %d, committed is %d", p, r.broker, end, p.committed)
+				if (r.isr || r.elr) && end < p.committed {
+					w.t.Errorf("%s: replica %d is in sync (%v) or eligible with end %d, committed is %d", p, r.broker, r.isr, end, p.committed)
+				}
+				if r.elr && (r.isr || p.inSync() >= p.minISR()) {
+					w.t.Errorf("%s: replica %d is eligible, in sync (%v), with %d of %d in sync", p, r.broker, r.isr, p.inSync(), p.minISR())
 				}
 			}
 		}

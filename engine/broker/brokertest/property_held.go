@@ -3,6 +3,7 @@ package brokertest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -20,66 +21,96 @@ import (
 //  2. A record with acks=1 is taken and stays invisible, one with acks=-1 is refused.
 //  3. The leader is held, and the follower wakes up: it leads, or nobody does.
 //  4. The leader wakes up: the record of step 2 is gone without having been visible, or becomes visible.
-func (p *property) heldReplicas() {
-	b, can := p.Backend.(stage.Breaker)
-	if !can {
-		return
-	}
-	tp, leader, follower := p.pair()
-	m, _ := p.View(broker.Bootstrap)
-	p.Check(len(m.Brokers) == 3, "brokers %v", m.Brokers)
-	other := m.Brokers[0] + m.Brokers[1] + m.Brokers[2] - leader - follower
-	hold := func(node int32, do func(int) error) {
-		err := do(slices.Index(m.Brokers, node))
-		p.Check(err == nil, "broker %d: %v", node, err)
-	}
+func (p *property) heldReplicas(b stage.Breaker) {
+	x := p.pair(b)
 	plain := p.Plain()
-	p.Write(tp, plain, 0, "kept")
+	p.Write(x.tp, plain, 0, "kept")
 	p.Sleep(time.Second) // until the follower has heard of the high watermark
 
-	hold(follower, b.PauseBroker)
-	p.becomes("in sync without its follower", func() string { return p.copies(leader, tp) }, fmt.Sprint(leader, " ", []int32{leader}))
-	p.Sleep(time.Second) // a broker shows what it is about to do
-	p.is("acks=1 below the minimum", p.sendWith(1, leader, tp, plain, 1, "unsure"), kafka.OK)
-	p.is("acks=-1 below the minimum", p.sendWith(-1, leader, tp, plain, 2, "refused"), kafka.NotEnoughReplicas)
-	p.is("visible below the minimum", p.visible(leader, tp), map[bool]int64{true: 1, false: 2}[p.HoldsHigh])
+	x.with(b.PauseBroker, x.follower)
+	p.becomes("in sync without its follower", func() string { return p.copies(x.leader, x.tp) }, fmt.Sprint(x.leader, " ", []int32{x.leader}))
+	p.Sleep(2 * time.Second) // a broker shows what it is about to do, and a fetch of the follower's may wait there still
+	p.is("acks=1 below the minimum", p.sendWith(1, x.leader, x.tp, plain, 1, "unsure"), kafka.OK)
+	p.is("acks=-1 below the minimum", p.sendWith(-1, x.leader, x.tp, plain, 2, "refused"), kafka.NotEnoughReplicas)
+	p.is("visible below the minimum", p.visible(x.leader, x.tp), map[bool]int64{true: 1, false: 2}[p.HoldsHigh])
 	if p.DescribesTopics {
-		p.is("eligible below the minimum", p.eligible(other, tp), set(p.Eligible, follower))
+		p.is("eligible below the minimum", p.eligible(x.other, x.tp), set(p.Eligible, x.follower))
 	}
 
-	hold(leader, b.PauseBroker)
-	hold(follower, b.ResumeBroker)
-	led := fmt.Sprint(-1, " ", []int32{leader})
+	x.with(b.PauseBroker, x.leader)
+	x.with(b.ResumeBroker, x.follower)
+	led := fmt.Sprint(-1, " ", []int32{x.leader})
 	if p.Eligible {
-		led = fmt.Sprint(follower, " ", []int32{follower})
+		led = fmt.Sprint(x.follower, " ", []int32{x.follower})
 	}
-	p.becomes("led without its leader", func() string { return p.copies(other, tp) }, led)
+	p.becomes("led without its leader", func() string { return p.copies(x.other, x.tp) }, led)
 	if p.DescribesTopics {
-		p.is("eligible without its leader", p.eligible(other, tp), set(p.Eligible, leader))
+		p.is("eligible without its leader", p.eligible(x.other, x.tp), set(p.Eligible, x.leader))
 	}
 	if p.Eligible {
-		p.is("visible without its leader", p.visible(follower, tp), 1)
+		p.is("visible without its leader", p.visible(x.follower, x.tp), 1)
 	} else {
 		p.Sleep(2 * time.Second)
-		p.is("led without its leader, still", p.copies(other, tp), led)
+		p.is("led without its leader, still", p.copies(x.other, x.tp), led)
 	}
 
-	hold(leader, b.ResumeBroker)
-	p.becomes("in sync in the end", func() string { return p.copies(other, tp)[2:] }, fmt.Sprint(sorted(leader, follower)))
+	x.with(b.ResumeBroker, x.leader)
+	p.becomes("in sync in the end", func() string { return p.inSync(x.other, x.tp) }, fmt.Sprint(sorted(x.leader, x.follower)))
 	want := "0:kept 1:unsure"
 	if p.Eligible {
 		want = "0:kept"
 	}
-	p.becomes("log in the end", func() string { return p.Dump(tp) }, want)
+	p.becomes("log in the end", func() string { return p.Dump(x.tp) }, want)
 }
 
-// pair is a partition with two replicas, both of which must be in sync.
-func (p *property) pair() (tp id.TopicPartition, leader, follower int32) {
+// killedReplicas is the same with brokers that do not stop cleanly, which are eligible no more when they are back: the last
+// leader is the first to return, and leads when nobody is eligible any more, which is when the follower is back as well.
+func (p *property) killedReplicas(b stage.Breaker) {
+	x := p.pair(b)
+	p.Write(x.tp, p.Plain(), 0, "kept")
+	x.with(b.KillBroker, x.follower)
+	p.becomes("in sync, its follower dead", func() string { return p.copies(x.other, x.tp) }, fmt.Sprint(x.leader, " ", []int32{x.leader}))
+	x.with(b.KillBroker, x.leader)
+	x.with(b.StartBroker, x.leader)
+	p.Sleep(2 * time.Second)
+	p.Wait("the leader's return", func() bool {
+		m, ok := p.View(x.other)
+		return ok && slices.Contains(m.Brokers, x.leader)
+	})
+	led, fact := fmt.Sprint(x.leader, " ", []int32{x.leader}), "led, its follower dead"
+	if p.Eligible {
+		led = fmt.Sprint(-1, " ", []int32{})
+	}
+	p.becomes(fact, func() string { return p.copies(x.other, x.tp) }, led)
+	p.Sleep(2 * time.Second)
+	p.is(fact+", still", p.copies(x.other, x.tp), led)
+	if p.DescribesTopics {
+		p.is("eligible, its follower dead", p.eligible(x.other, x.tp), set(p.Eligible, x.follower))
+	}
+	x.with(b.StartBroker, x.follower)
+	p.becomes("led, both back", func() string { return p.copies(x.other, x.tp) }, fmt.Sprint(x.leader, " ", sorted(x.leader, x.follower)))
+	p.becomes("log, both back", func() string { return p.Dump(x.tp) }, "0:kept")
+}
+
+// pair is a partition with two replicas, both of which must be in sync, and a third broker.
+type pair struct {
+	tp                      id.TopicPartition
+	leader, follower, other int32
+	with                    func(do func(broker int) error, node int32)
+}
+
+func (p *property) pair(b stage.Breaker) (x pair) {
 	name := p.TopicOf(1, 2, kafka.ConfigEntry{Name: "min.insync.replicas", Value: "2"}, kafka.ConfigEntry{Name: kafka.ConfigRetentionMs, Value: "-1"})
 	m, _ := p.View(broker.Bootstrap, name)
-	x := m.Topics[0].Partitions[0]
-	p.Check(len(x.Replicas) == 2 && x.Leader == x.Replicas[0], "%s has replicas %v and leader %d", name, x.Replicas, x.Leader)
-	return stage.Part(name, 0), x.Replicas[0], x.Replicas[1]
+	part := m.Topics[0].Partitions[0]
+	p.Check(len(m.Brokers) == 3 && len(part.Replicas) == 2 && part.Leader == part.Replicas[0], "brokers %v, replicas %v, leader %d", m.Brokers, part.Replicas, part.Leader)
+	x.tp, x.leader, x.follower = stage.Part(name, 0), part.Replicas[0], part.Replicas[1]
+	x.other = m.Brokers[0] + m.Brokers[1] + m.Brokers[2] - x.leader - x.follower
+	x.with = func(do func(int) error, node int32) {
+		err := do(slices.Index(m.Brokers, node))
+		p.Check(err == nil, "broker %d: %v", node, err)
+	}
+	return x
 }
 
 // visible is the high watermark of a partition as a broker tells a reader.
@@ -104,6 +135,12 @@ func (p *property) copies(at int32, tp id.TopicPartition) string {
 	}
 	x := m.Topics[0].Partitions[0]
 	return fmt.Sprint(x.Leader, " ", sorted(x.ISR...))
+}
+
+// inSync is the second half of that.
+func (p *property) inSync(at int32, tp id.TopicPartition) string {
+	_, isr, _ := strings.Cut(p.copies(at, tp), " ")
+	return isr
 }
 
 // eligible is the eligible leader replicas of a partition.

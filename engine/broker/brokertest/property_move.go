@@ -113,7 +113,10 @@ func movedLeader(p *property) {
 		p.is(fact("last stable offset"), p.stable(tp), 7)
 	}
 	p.bounds()
-	p.heldReplicas()
+	if b, can := p.Backend.(stage.Breaker); can {
+		p.heldReplicas(b)
+		p.killedReplicas(b)
+	}
 }
 
 // logged is what a reader and a writer see of a partition.
