@@ -9,7 +9,8 @@ import (
 func init() { handlers[75] = (*Broker).describeTopicPartitions }
 
 // describeTopicPartitions shows topics in the order of their names, from a cursor on and up to a limit of partitions. It is
-// where a client can see eligible leader replicas. A partition without a leader is no error here, as it is in Metadata.
+// where a client can see eligible leader replicas. A partition without a leader is no error here, as it is in Metadata. The
+// partitions of __transaction_state, which have no replicas, are not shown.
 func (b *Broker) describeTopicPartitions(kreq kmsg.Request, reply func(kmsg.Response)) {
 	req := kreq.(*kmsg.DescribeTopicPartitionsRequest)
 	resp := req.ResponseKind().(*kmsg.DescribeTopicPartitionsResponse)

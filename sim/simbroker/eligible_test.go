@@ -84,30 +84,46 @@ func TestElectionsOfEligibleReplicas(t *testing.T) {
 		ask      int32
 		elr, old string
 	}{
-		{"2, 1 are held", func(r *rig) { r.pause(2, 1) }, 0,
+		{
+			"2, 1 are held", func(r *rig) { r.pause(2, 1) }, 0,
 			"any: 0 [0] [1] []; one: 0 [0] [] []; three: 0 [0] [1] []; two: 0 [0] [1] []; ",
-			"any: 0 [0] [] []; one: 0 [0] [] []; three: 0 [0] [] []; two: 0 [0] [] []; "},
-		{"2, 1, 0 are held, 2 wakes up", func(r *rig) { r.pause(2, 1, 0); r.wakeUp(2) }, 2,
+			"any: 0 [0] [] []; one: 0 [0] [] []; three: 0 [0] [] []; two: 0 [0] [] []; ",
+		},
+		{
+			"2, 1, 0 are held, 2 wakes up", func(r *rig) { r.pause(2, 1, 0); r.wakeUp(2) }, 2,
 			"any: 2 [2] [] []; one: -1 [] [0] [0]; three: -1 [] [0 1] [0]; two: -1 [] [0 1] [0]; ",
-			"any: 2 [2] [] []; one: -1 [0] [] []; three: -1 [0] [] []; two: -1 [0] [] []; "},
-		{"2, 1, 0 are held, 2, 1 wake up", func(r *rig) { r.pause(2, 1, 0); r.wakeUp(2); r.wakeUp(1) }, 2,
+			"any: 2 [2] [] []; one: -1 [0] [] []; three: -1 [0] [] []; two: -1 [0] [] []; ",
+		},
+		{
+			"2, 1, 0 are held, 2, 1 wake up", func(r *rig) { r.pause(2, 1, 0); r.wakeUp(2); r.wakeUp(1) }, 2,
 			"any: 2 [1 2] [] []; one: -1 [] [0] [0]; three: 1 [1 2] [] []; two: 1 [1] [0] []; ",
-			"any: 2 [1 2] [] []; one: -1 [0] [] []; three: -1 [0] [] []; two: -1 [0] [] []; "},
-		{"2, 1, 0 die, 2, 1 start", func(r *rig) { r.crash(2, 1, 0); r.boot(2); r.boot(1) }, 2,
+			"any: 2 [1 2] [] []; one: -1 [0] [] []; three: -1 [0] [] []; two: -1 [0] [] []; ",
+		},
+		{
+			"2, 1, 0 die, 2, 1 start", func(r *rig) { r.crash(2, 1, 0); r.boot(2); r.boot(1) }, 2,
 			"any: 2 [1 2] [] []; one: -1 [] [0] [0]; three: -1 [] [0] [0]; two: -1 [] [0] [0]; ",
-			"any: 2 [1 2] [] []; one: -1 [0] [] []; three: -1 [0] [] []; two: -1 [0] [] []; "},
-		{"2, 1, 0 die, all start", func(r *rig) { r.crash(2, 1, 0); r.boot(2); r.boot(1); r.boot(0) }, 2,
+			"any: 2 [1 2] [] []; one: -1 [0] [] []; three: -1 [0] [] []; two: -1 [0] [] []; ",
+		},
+		{
+			"2, 1, 0 die, all start", func(r *rig) { r.crash(2, 1, 0); r.boot(2); r.boot(1); r.boot(0) }, 2,
 			"any: 2 [0 1 2] [] []; one: 0 [0 1 2] [] []; three: 0 [0 1 2] [] []; two: 0 [0 1] [] []; ",
-			"any: 2 [0 1 2] [] []; one: 0 [0 1 2] [] []; three: 0 [0 1 2] [] []; two: 0 [0 1] [] []; "},
-		{"2, 1, 0 die, 0 starts", func(r *rig) { r.crash(2, 1, 0); r.boot(0) }, 0,
+			"any: 2 [0 1 2] [] []; one: 0 [0 1 2] [] []; three: 0 [0 1 2] [] []; two: 0 [0 1] [] []; ",
+		},
+		{
+			"2, 1, 0 die, 0 starts", func(r *rig) { r.crash(2, 1, 0); r.boot(0) }, 0,
 			"any: 0 [0] [] []; one: 0 [0] [] []; three: -1 [] [1] [0]; two: -1 [] [1] [0]; ",
-			"any: 0 [0] [] []; one: 0 [0] [] []; three: 0 [0] [] []; two: 0 [0] [] []; "},
-		{"2, 1, 0 die, 0, 1 start", func(r *rig) { r.crash(2, 1, 0); r.boot(0); r.boot(1) }, 0,
+			"any: 0 [0] [] []; one: 0 [0] [] []; three: 0 [0] [] []; two: 0 [0] [] []; ",
+		},
+		{
+			"2, 1, 0 die, 0, 1 start", func(r *rig) { r.crash(2, 1, 0); r.boot(0); r.boot(1) }, 0,
 			"any: 0 [0 1] [] []; one: 0 [0 1] [] []; three: 0 [0 1] [] []; two: 0 [0 1] [] []; ",
-			"any: 0 [0 1] [] []; one: 0 [0 1] [] []; three: 0 [0 1] [] []; two: 0 [0 1] [] []; "},
-		{"2, 1 stop, 0 dies, 1 starts", func(r *rig) { r.stopCleanly(2, 1); r.crash(0); r.boot(1) }, 1,
+			"any: 0 [0 1] [] []; one: 0 [0 1] [] []; three: 0 [0 1] [] []; two: 0 [0 1] [] []; ",
+		},
+		{
+			"2, 1 stop, 0 dies, 1 starts", func(r *rig) { r.stopCleanly(2, 1); r.crash(0); r.boot(1) }, 1,
 			"any: 1 [1] [0] []; one: -1 [] [0] [0]; three: 1 [1] [0] []; two: 1 [1] [0] []; ",
-			"any: 1 [1] [] []; one: -1 [0] [] []; three: -1 [0] [] []; two: -1 [0] [] []; "},
+			"any: 1 [1] [] []; one: -1 [0] [] []; three: -1 [0] [] []; two: -1 [0] [] []; ",
+		},
 	} {
 		for profile, want := range map[string]string{"k41": c.elr, "k44": c.elr, "k401": c.old} {
 			t.Run(profile+" "+c.what, func(t *testing.T) {
