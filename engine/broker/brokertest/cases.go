@@ -1,6 +1,6 @@
 package brokertest
 
-// cases is the suite, in the order in which it runs: the properties, the log, transactions, offsets, repair.
+// cases is the suite, in the order in which it runs: the properties, the log, transactions, offsets, repair; brokers that go.
 var cases = []testCase{
 	{number: 1, name: "init of a new id, again, with bad arguments", look: initNew},
 	{number: 2, name: "init while a transaction is open", look: initOngoing},
@@ -26,7 +26,6 @@ var cases = []testCase{
 	{number: 22, name: "the coordinator moves during an end", look: movedCoordinator, moves: true},
 	{number: 23, name: "ids expire", look: idExpires},
 	{number: 24, name: "descriptions and lists agree", look: introspection},
-	{number: 25, name: "the leader moves, and the bounds of a log", look: movedLeader, moves: true},
 
 	{name: "metadata names partitions, leaders and ids", run: metadataNames},
 	{name: "every broker answers for itself", run: everyBrokerAnswers},
@@ -51,4 +50,7 @@ var cases = []testCase{
 	{name: "offsets are repaired by two frames", run: offsetsRepaired},
 
 	{name: "producer and fetcher work together", run: producerAndFetcher},
+
+	// The last one, since it kills brokers.
+	{number: 25, name: "the leader moves, and the bounds of a log", look: movedLeader, moves: true},
 }
