@@ -31,7 +31,7 @@ func BenchmarkGuarantees(b *testing.B) {
 	at := place{topics: []string{"payments=bench-in-" + mark, "totals=bench-out-" + mark}}
 	quiet := &console{out: io.Discard, err: io.Discard}
 	g := &generator{place: at, records: records, partitions: 8, accounts: 10_000, from: 0}
-	if _, err := g.run(context.Background(), quiet, job, brokers); err != nil {
+	if _, err := g.run(context.Background(), quiet, job, cluster{brokers: brokers}); err != nil {
 		b.Fatal(err)
 	}
 	rates := map[operator.Guarantee][]float64{}

@@ -248,7 +248,7 @@ func (x *chaos) endure(ctx context.Context, c *console, o *ordeal) (*endured, er
 	for _, t := range slices.Concat(o.job.Inputs, o.job.Outputs) {
 		v.place.topics = append(v.place.topics, t+"="+o.names[t])
 	}
-	judged, err := v.run(ctx, c, o.job, o.brokers.addresses())
+	judged, err := v.run(ctx, c, o.job, cluster{brokers: o.brokers.addresses()})
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ const stuck = 15 * time.Second
 // collector gathers the evidence about a job's topics: the broker's truth, read uncommitted with the control records, and what
 // a read_committed reader sees. Each round goes on where the one before ended.
 type collector struct {
-	brokers []string
+	cluster cluster
 	oracle  checker.Oracle
 	h       *checker.History
 	topics  []string // by index in the history
@@ -50,8 +50,8 @@ type openRecord struct {
 	record   int // index into the history's Records
 }
 
-func newCollector(brokers []string, oracle checker.Oracle) *collector {
-	c := &collector{brokers: brokers, oracle: oracle, h: checker.NewHistory(), of: map[string][]*partition{}, began: time.Now()}
+func newCollector(k cluster, oracle checker.Oracle) *collector {
+	c := &collector{cluster: k, oracle: oracle, h: checker.NewHistory(), of: map[string][]*partition{}, began: time.Now()}
 	c.reader = c.h.AddReader("realrun verify", true)
 	return c
 }
@@ -69,7 +69,7 @@ func (c *collector) add(name string, role checker.Role, partitions int32) {
 // round reads on to the present ends. Outputs' ends are asked for before inputs', so that everything that an output was made
 // from is there; stable offsets before high watermarks, so that the end markers of what is stable are.
 func (c *collector) round(ctx context.Context) error {
-	cl, err := witness(ctx, c.brokers)
+	cl, err := c.cluster.witness(ctx)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (c *collector) consume(ctx context.Context, what string, next, end func(*pa
 	if missing == 0 {
 		return nil
 	}
-	cl, err := witness(ctx, c.brokers, append(opts, kgo.ConsumePartitions(from), kgo.FetchMaxPartitionBytes(4<<20))...)
+	cl, err := c.cluster.witness(ctx, append(opts, kgo.ConsumePartitions(from), kgo.FetchMaxPartitionBytes(4<<20))...)
 	if err != nil {
 		return err
 	}
@@ -290,7 +290,7 @@ func (c *collector) readCommitted(ctx context.Context) error {
 
 // transactions asks for what is open on the output partitions. owner is who will end it; empty for nobody.
 func (c *collector) transactions(ctx context.Context, owner string) error {
-	cl, err := witness(ctx, c.brokers)
+	cl, err := c.cluster.witness(ctx)
 	if err != nil {
 		return err
 	}

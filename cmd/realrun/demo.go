@@ -28,19 +28,19 @@ func (d demo) run(ctx context.Context, c *console, job jobs.Spec, x run.Flags, l
 	if log, err := readJobLog(x.State); err == nil && log.state().Ended {
 		return fmt.Errorf("the demo has run in %s to its end: remove it, or name another --state DIR", x.State)
 	}
-	at := place{brokers: x.Brokers, state: x.State, topics: x.Topics}
-	brokers, shut, err := at.open()
+	at := place{brokers: x.Brokers, state: x.State, topics: x.Topics, secure: x.Security}
+	k, shut, err := at.open()
 	if err != nil {
 		return err
 	}
 	defer shut()
 	x.Bounded = true
 	if x.Brokers == "embedded" {
-		x.Brokers = brokers[0]
+		x.Brokers = k.brokers[0]
 	}
 	c.say("1. %d records of input, written by franz-go's client", d.records)
 	g := &generator{place: at, records: d.records, partitions: 8, accounts: 1000, from: -1}
-	if _, err := g.run(ctx, c, job, brokers); err != nil {
+	if _, err := g.run(ctx, c, job, k); err != nil {
 		return err
 	}
 	c.say("2. the job, until it has read them all (an audit warns where the cluster has one broker only)")
@@ -62,7 +62,7 @@ func (d demo) run(ctx context.Context, c *console, job jobs.Spec, x run.Flags, l
 	c.print("%s", o)
 	c.say("3. the verdict, by a reader and a checker that share no code with the engine")
 	v := &verification{place: at}
-	verdict, err := v.run(ctx, c, job, brokers)
+	verdict, err := v.run(ctx, c, job, k)
 	if err != nil {
 		return err
 	}

@@ -51,19 +51,19 @@ func newGenerate(c *console) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			brokers, shut, err := g.open()
+			k, shut, err := g.open()
 			if err != nil {
 				return err
 			}
 			defer shut()
-			result, err := g.run(cmd.Context(), c, job, brokers)
+			result, err := g.run(cmd.Context(), c, job, k)
 			if err != nil {
 				return err
 			}
 			for _, topic := range sortedKeys(result.Topics) {
 				c.print("%d records in %s", result.Topics[topic], topic)
 			}
-			c.print("\nnext: %s run %s --brokers %s --state DIR%s", me(), job.Name, g.brokers, g.repeatTopics())
+			c.print("\nnext: %s run %s --brokers %s --state DIR%s", me(), job.Name, g.brokers, g.repeat())
 			return c.document(result)
 		},
 	}
@@ -76,15 +76,16 @@ func newGenerate(c *console) *cobra.Command {
 	return cmd
 }
 
-func (p *place) repeatTopics() string {
-	s := ""
+// repeat is the flags that another command on the same place needs, too.
+func (p *place) repeat() string {
+	s := p.secure.String()
 	for _, t := range p.topics {
 		s += " --topic " + t
 	}
 	return s
 }
 
-func (g *generator) run(ctx context.Context, c *console, job jobs.Spec, brokers []string) (*generated, error) {
+func (g *generator) run(ctx context.Context, c *console, job jobs.Spec, k cluster) (*generated, error) {
 	if g.partitions < 1 || g.accounts < 1 {
 		return nil, errors.New("--partitions and --accounts must be at least 1")
 	}
@@ -92,7 +93,7 @@ func (g *generator) run(ctx context.Context, c *console, job jobs.Spec, brokers 
 	if err != nil {
 		return nil, err
 	}
-	cl, err := witness(ctx, brokers, kgo.ProducerLinger(5*time.Millisecond), kgo.MaxBufferedRecords(200_000),
+	cl, err := k.witness(ctx, kgo.ProducerLinger(5*time.Millisecond), kgo.MaxBufferedRecords(200_000),
 		kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)))
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func (g *generator) run(ctx context.Context, c *console, job jobs.Spec, brokers 
 	if err := ensureTopics(ctx, c, cl, all, g.partitions); err != nil {
 		return nil, err
 	}
-	result := &generated{Job: job.Name, Brokers: brokers, Topics: map[string]uint64{}}
+	result := &generated{Job: job.Name, Brokers: k.brokers, Topics: map[string]uint64{}}
 	began := time.Now()
 	for _, logical := range job.Inputs {
 		from, err := g.first(ctx, cl, names[logical])

@@ -155,7 +155,7 @@ func (o *ordeal) prepare(ctx context.Context) error {
 func (o *ordeal) client(ctx context.Context) (*kgo.Client, error) {
 	begin := time.Now()
 	for {
-		cl, err := witness(ctx, o.brokers.addresses())
+		cl, err := cluster{brokers: o.brokers.addresses()}.witness(ctx)
 		if err == nil || ctx.Err() != nil || time.Since(begin) > 30*time.Second {
 			return cl, err
 		}
@@ -300,7 +300,7 @@ func (o *ordeal) generate(ctx context.Context) {
 
 func (o *ordeal) write(ctx context.Context) error {
 	time.Sleep(generatorBegins)
-	cl, err := witness(ctx, o.brokers.addresses(), kgo.ProducerLinger(5*time.Millisecond), kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
+	cl, err := cluster{brokers: o.brokers.addresses()}.witness(ctx, kgo.ProducerLinger(5*time.Millisecond), kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)),
 		kgo.MaxBufferedRecords(200_000))
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
 
 	"github.com/onefold/onefold/engine/real/embedded"
 	"github.com/onefold/onefold/engine/real/run"
@@ -23,12 +25,14 @@ type place struct {
 	brokers string
 	state   string
 	topics  []string // LOGICAL=NAME
+	secure  run.Security
 }
 
 func (p *place) flags(f *pflag.FlagSet) {
 	f.StringVar(&p.brokers, "brokers", "embedded", "HOST:PORT,... of the cluster, or embedded: a Kafka inside this process, its data under --state")
 	f.StringVar(&p.state, "state", "", "directory of the job's checkpoints and log (made if missing)")
 	f.StringArrayVar(&p.topics, "topic", nil, "`LOGICAL=NAME`: the cluster's name of one of the job's topics (repeat)")
+	p.secure.Add(f)
 }
 
 // names maps the job's own names of topics to the cluster's.
@@ -54,49 +58,71 @@ func (p *place) names(job jobs.Spec) (map[string]string, error) {
 	return known, nil
 }
 
-// open returns the cluster's addresses. With an embedded Kafka it runs until shut is called.
-func (p *place) open() (addresses []string, shut func(), err error) {
+// cluster is where a Kafka is, and how it lets one in.
+type cluster struct {
+	brokers []string
+	tls     *tls.Config
+	sasl    sasl.Mechanism
+}
+
+// open returns the cluster. An embedded Kafka runs until shut is called.
+func (p *place) open() (k cluster, shut func(), err error) {
 	if p.brokers != "embedded" {
-		addresses = strings.Split(p.brokers, ",")
-		return addresses, func() {}, nil
+		k.brokers = strings.Split(p.brokers, ",")
+		k.tls, k.sasl, err = p.secure.Config()
+		return k, func() {}, err
 	}
 	if p.state == "" {
-		return nil, nil, errors.New("the embedded Kafka keeps its data under --state DIR: name a directory, or a cluster with --brokers HOST:PORT")
+		return k, nil, errors.New("the embedded Kafka keeps its data under --state DIR: name a directory, or a cluster with --brokers HOST:PORT")
 	}
 	b, err := embedded.Start(run.KafkaDirectory(p.state), "")
 	if err != nil {
-		return nil, nil, err
+		return k, nil, err
 	}
-	return []string{b.Address}, b.Close, nil
+	return cluster{brokers: []string{b.Address}}, b.Close, nil
 }
 
 // witness is franz-go's whole client: another implementation of Kafka's protocol than the engine's.
-func witness(ctx context.Context, brokers []string, opts ...kgo.Opt) (*kgo.Client, error) {
-	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(brokers...), kgo.ClientID("realrun")}, opts...)...)
+func (k cluster) witness(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error) {
+	all := []kgo.Opt{kgo.SeedBrokers(k.brokers...), kgo.ClientID("realrun")}
+	if k.tls != nil {
+		all = append(all, kgo.DialTLSConfig(k.tls))
+	}
+	if k.sasl != nil {
+		all = append(all, kgo.SASL(k.sasl))
+	}
+	cl, err := kgo.NewClient(append(all, opts...)...)
 	if err != nil {
 		return nil, err
 	}
 	if err := ping(ctx, cl); err != nil {
 		cl.Close()
-		return nil, noKafka(brokers, err, "`realrun broker --data DIR` starts one")
+		return nil, noKafka(k.brokers, err, "is it running, and do --tls and --sasl fit it? `realrun broker --data DIR` starts one")
 	}
 	return cl, nil
 }
 
-// noKafka says where nothing answers, and how to have something there.
-func noKafka(brokers []string, err error, start string) error {
-	return fmt.Errorf("no Kafka answers at %s: %w\n  is it running? %s", strings.Join(brokers, ","), err, start)
+// noKafka says where nothing answers, and what to do about it.
+func noKafka(brokers []string, err error, what string) error {
+	return fmt.Errorf("no Kafka answers at %s: %w\n  %s", strings.Join(brokers, ","), err, what)
 }
 
-// ping asks for an answer. A broker that was started in the line before may take a moment until it listens.
+// ping asks for an answer. A broker that was started in the line before may take a moment until it listens; one that does not let
+// us in will not change its mind.
 func ping(ctx context.Context, cl *kgo.Client) error {
 	asked, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for end := time.Now().Add(3 * time.Second); ; time.Sleep(200 * time.Millisecond) {
-		if err := cl.Ping(asked); err == nil || asked.Err() != nil || time.Now().After(end) {
+		if err := cl.Ping(asked); err == nil || asked.Err() != nil || refused(err) || time.Now().After(end) {
 			return err
 		}
 	}
+}
+
+// refused reports whether a broker listens and does not let us in, or whether we do not trust it.
+func refused(err error) bool {
+	var untrusted *tls.CertificateVerificationError
+	return errors.Is(err, kerr.SaslAuthenticationFailed) || errors.Is(err, kerr.UnsupportedSaslMechanism) || errors.As(err, &untrusted)
 }
 
 // ensureTopics makes the topics that are missing. It reports those that exist with another number of partitions.

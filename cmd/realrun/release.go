@@ -22,7 +22,7 @@ func ask(ctx context.Context, brokers []string) ([]reference.Offer, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if err := cl.Ping(ctx); err != nil {
-		return nil, noKafka(brokers, err, "`.ci/kafka start` starts one and prints its address")
+		return nil, noKafka(brokers, err, "is it running? `.ci/kafka start` starts one and prints its address")
 	}
 	answers, err := kadm.NewClient(cl).ApiVersions(ctx)
 	if err != nil {

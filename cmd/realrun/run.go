@@ -129,7 +129,7 @@ func runJob(c *console, job jobs.Spec, x run.Flags, engine string, log *slog.Log
 	result := report(job, o, running)
 	if o.ExitCode() == 0 {
 		c.print("%s", result.Detail)
-		c.print("\nnext: %s verify %s --brokers %s --state %s%s", me(), job.Name, x.Brokers, x.State, repeat(x.Topics))
+		c.print("\nnext: %s verify %s --brokers %s --state %s%s", me(), job.Name, x.Brokers, x.State, (&place{topics: x.Topics, secure: x.Security}).repeat())
 	}
 	if err := c.document(result); err != nil {
 		return err
@@ -156,5 +156,3 @@ func ending(o run.Outcome) error {
 	}
 	return exit{code: o.ExitCode(), text: o.String()}
 }
-
-func repeat(topics []string) string { return (&place{topics: topics}).repeatTopics() }

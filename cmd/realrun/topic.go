@@ -21,12 +21,12 @@ func newTopic(c *console) *cobra.Command {
 			case partitions < 1:
 				return fmt.Errorf("--partitions %d: want a whole number from 1 on", partitions)
 			}
-			brokers, shut, err := p.open()
+			k, shut, err := p.open()
 			if err != nil {
 				return err
 			}
 			defer shut()
-			cl, err := witness(cmd.Context(), brokers)
+			cl, err := k.witness(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -38,6 +38,7 @@ func newTopic(c *console) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&p.brokers, "brokers", "127.0.0.1:21092", "`HOST:PORT,...` of the cluster")
+	p.secure.Add(cmd.Flags())
 	cmd.Flags().Int32Var(&partitions, "partitions", 8, "partitions of the topics that are made")
 	return cmd
 }

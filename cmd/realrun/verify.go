@@ -65,12 +65,12 @@ func newVerify(c *console) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			brokers, shut, err := v.open()
+			k, shut, err := v.open()
 			if err != nil {
 				return err
 			}
 			defer shut()
-			result, err := v.run(cmd.Context(), c, job, brokers)
+			result, err := v.run(cmd.Context(), c, job, k)
 			if err != nil {
 				return err
 			}
@@ -88,7 +88,7 @@ func newVerify(c *console) *cobra.Command {
 	return cmd
 }
 
-func (v *verification) run(ctx context.Context, c *console, job jobs.Spec, brokers []string) (*verified, error) {
+func (v *verification) run(ctx context.Context, c *console, job jobs.Spec, k cluster) (*verified, error) {
 	names, err := v.names(job)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (v *verification) run(ctx context.Context, c *console, job jobs.Spec, broke
 	if !ok {
 		return nil, fmt.Errorf("there is no oracle for job %s", job.Name)
 	}
-	col := newCollector(brokers, o)
+	col := newCollector(k, o)
 	if err := v.topics(ctx, col, job, names); err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (v *verification) run(ctx context.Context, c *console, job jobs.Spec, broke
 
 // topics adds the job's topics in its own order.
 func (v *verification) topics(ctx context.Context, col *collector, job jobs.Spec, names map[string]string) error {
-	cl, err := witness(ctx, col.brokers)
+	cl, err := col.cluster.witness(ctx)
 	if err != nil {
 		return err
 	}

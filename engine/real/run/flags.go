@@ -1,17 +1,11 @@
 package run
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-	"github.com/twmb/franz-go/pkg/sasl"
-	"github.com/twmb/franz-go/pkg/sasl/plain"
-	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"github.com/onefold/onefold/engine/operator"
 )
@@ -24,12 +18,11 @@ type Flags struct {
 	Bounded            bool
 	Guarantee          string
 	TransactionTimeout time.Duration
+	Security           Security
 
-	config     Config
-	tolerated  int
-	tls        bool
-	ca, method string
-	through    []string // FROM=TO
+	config    Config
+	tolerated int
+	through   []string // FROM=TO
 }
 
 // Add puts the flags into a set.
@@ -58,9 +51,7 @@ func (x *Flags) Add(f *pflag.FlagSet) {
 	f.BoolVar(&c.Standby, "standby", false, "wait until the active process is gone")
 	f.DurationVar(&c.WaitTopics, "wait-topics", 10*time.Second, "how long topics that do not exist are waited for")
 
-	f.BoolVar(&x.tls, "tls", false, "speak TLS with the brokers")
-	f.StringVar(&x.ca, "tls-ca", "", "`FILE` with the authorities (PEM) that sign the brokers' certificates; implies --tls")
-	f.StringVar(&x.method, "sasl", "", "plain, scram-sha-256 or scram-sha-512; user and password come from ONEFOLD_SASL_USER and ONEFOLD_SASL_PASSWORD")
+	x.Security.Add(f)
 
 	f.StringVar(&c.Hold, "hold", "", "`HOOK[@CHECKPOINT]` to park at until SIGUSR1")
 	f.StringArrayVar(&c.Ask, "ask", nil, "`HOOK [CONDITION...]` at which to ask the parent process (repeat)")
@@ -151,45 +142,6 @@ func (x *Flags) Config() (Config, error) {
 		c.Through[from] = to
 	}
 	var err error
-	if x.tls || x.ca != "" {
-		if c.TLS, err = tlsConfig(x.ca); err != nil {
-			return c, err
-		}
-	}
-	c.SASL, err = mechanism(x.method)
+	c.TLS, c.SASL, err = x.Security.Config()
 	return c, err
-}
-
-func tlsConfig(ca string) (*tls.Config, error) {
-	t := &tls.Config{MinVersion: tls.VersionTLS12}
-	if ca == "" {
-		return t, nil
-	}
-	pem, err := os.ReadFile(ca)
-	if err != nil {
-		return nil, fmt.Errorf("--tls-ca: %w", err)
-	}
-	t.RootCAs = x509.NewCertPool()
-	if !t.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("--tls-ca %s: no certificate in it", ca)
-	}
-	return t, nil
-}
-
-func mechanism(method string) (sasl.Mechanism, error) {
-	user, password := os.Getenv("ONEFOLD_SASL_USER"), os.Getenv("ONEFOLD_SASL_PASSWORD")
-	if method != "" && user == "" {
-		return nil, fmt.Errorf("--sasl %s (one of plain, scram-sha-256, scram-sha-512): set ONEFOLD_SASL_USER and ONEFOLD_SASL_PASSWORD", method)
-	}
-	switch method {
-	case "":
-		return nil, nil
-	case "plain":
-		return plain.Auth{User: user, Pass: password}.AsMechanism(), nil
-	case "scram-sha-256":
-		return scram.Auth{User: user, Pass: password}.AsSha256Mechanism(), nil
-	case "scram-sha-512":
-		return scram.Auth{User: user, Pass: password}.AsSha512Mechanism(), nil
-	}
-	return nil, fmt.Errorf("--sasl %q: plain, scram-sha-256 or scram-sha-512", method)
 }
