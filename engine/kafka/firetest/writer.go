@@ -56,7 +56,7 @@ func (w *writer) run() {
 	}
 	var who kafka.Identity
 	w.settle("initialise", func(done func(kafka.Code, error)) {
-		w.client.InitProducerID(w.id, time.Minute, w.protocol, func(i kafka.Identity, code kafka.Code, err error) { who = i; done(code, err) })
+		w.client.InitProducerID(w.id, 5*time.Minute, w.protocol, func(i kafka.Identity, code kafka.Code, err error) { who = i; done(code, err) })
 	}, func(code kafka.Code) {
 		if code != kafka.OK {
 			w.fail("initialise: %w", code)
