@@ -27,7 +27,7 @@ test-short:
 
 bench: ## all Go benchmarks; .ci/bench measures the payments job on a real Kafka
 	@echo "$$(nproc) cores, load $$(cut -d' ' -f1 /proc/loadavg)"
-	$(GO) test -run '^$$' -bench . -benchtime 2s ./...
+	$(GO) test -run '^$$' -bench . -benchtime 2s -timeout 10m $$(grep -rl --include=*_test.go '^func Benchmark' . | xargs -n 1 dirname | sort -u)
 
 hazards: ## each hazard on real brokers; KAFKA_TXN_VERSION=1 and HAZARDS="H3 H28" narrow it down
 	@KAFKA_VERSION=$(KAFKA_VERSION) .ci/kafka fetch >/dev/null
