@@ -34,7 +34,7 @@ func (c *conn) Peer() env.Addr { return env.Addr(c.link.peer.node.name) }
 
 // Send implements env.Conn.
 func (c *conn) Send(msg []byte) {
-	m := c.link.w.messages.New()
+	m := c.link.w.messages.New() // a slice in an interface is an allocation, a pointer into a slab is not
 	*m = msg
 	c.link.Send(m, len(msg))
 }

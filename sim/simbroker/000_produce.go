@@ -38,7 +38,7 @@ type askedPartition struct {
 
 func (b *Broker) produce(kreq kmsg.Request, reply func(kmsg.Response)) {
 	req := kreq.(*kmsg.ProduceRequest)
-	x := b.c.made.New()
+	x := b.c.productions.New()
 	x.b, x.req, x.resp, x.reply, x.left = b, req, &x.space.resp, reply, 1
 	x.resp.Default()
 	x.resp.Version = req.Version

@@ -142,7 +142,7 @@ func sized[T any](space []T, n int) []T {
 func (b *Broker) fetchNow(req *kmsg.FetchRequest, unsent *kmsg.FetchResponse) (resp *kmsg.FetchResponse, enough bool) {
 	resp = unsent
 	if resp == nil {
-		a := b.c.fetched.New()
+		a := b.c.answers.New()
 		resp = &a.resp
 		resp.Default()
 		resp.Version = req.Version

@@ -11,7 +11,7 @@ func (b *Broker) apiVersions(kreq kmsg.Request, reply func(kmsg.Response)) {
 	resp.ApiKeys = b.profile.offers()
 	if kreq.GetVersion() >= 3 {
 		if level := b.level(); level > 0 {
-			resp.FinalizedFeatures = append(resp.FinalizedFeatures, finalized(featureName, level))
+			resp.FinalizedFeatures = append(resp.FinalizedFeatures, finalized(transactionFeature, level))
 		}
 		if b.c.elr {
 			resp.FinalizedFeatures = append(resp.FinalizedFeatures, finalized(eligibleFeature, 1))
@@ -19,8 +19,8 @@ func (b *Broker) apiVersions(kreq kmsg.Request, reply func(kmsg.Response)) {
 		resp.FinalizedFeaturesEpoch = 1 + b.c.levels + b.c.enabled
 	}
 	if kreq.GetVersion() >= 4 { // older clients stumble over features whose lowest level is 0
-		if b.profile.HasFeature {
-			resp.SupportedFeatures = append(resp.SupportedFeatures, kmsg.ApiVersionsResponseSupportedFeature{Name: featureName, MaxVersion: 2})
+		if b.profile.HasTransactionVersion {
+			resp.SupportedFeatures = append(resp.SupportedFeatures, kmsg.ApiVersionsResponseSupportedFeature{Name: transactionFeature, MaxVersion: 2})
 		}
 		if b.profile.HasELR {
 			resp.SupportedFeatures = append(resp.SupportedFeatures, kmsg.ApiVersionsResponseSupportedFeature{Name: eligibleFeature, MaxVersion: 1})

@@ -38,9 +38,10 @@ type Cluster struct {
 	scratch []byte    // of appends without a network
 	clients []*client // of loops that were alive when last looked at
 	late    []LateAnswer
-	frames  sim.Slab[frame]
-	made    sim.Slab[production]
-	fetched sim.Slab[fetchAnswer]
+
+	frames      sim.Slab[frame]
+	productions sim.Slab[production]
+	answers     sim.Slab[fetchAnswer]
 
 	uncleans int // elections of replicas that were not in sync
 	cuts     []Truncation

@@ -36,17 +36,18 @@
 //
 // A partition has as many copies as Config.Replication or its topic say. Followers fetch from the leader, which takes a
 // drawn time; the high watermark is what all replicas in sync have, and it does not move while they are fewer than
-// min.insync.replicas (since 3.7, with eligible leader replicas or without). Readers see what is below it, or below the last stable offset: the first record of a
-// transaction that is open, or whose marker is not below the high watermark yet. A follower that has not caught up for
-// Config.ReplicaLag leaves the ISR, one that a controller fences leaves it at once; it returns when it has caught up.
+// min.insync.replicas (since 3.7, with eligible leader replicas or without). Readers see what is below it, or below the
+// last stable offset: the first record of a transaction that is open, or whose marker is not below the high watermark
+// yet. A follower that has not caught up for Config.ReplicaLag leaves the ISR, one that a controller fences leaves it at
+// once; it returns when it has caught up.
 //
 // A new leader is the first replica in sync that lives, in their order; without one a partition has no leader, unless its
-// topic or the cluster allows an unclean election. Where the cluster has eligible leader replicas (from 4.1 on, if it is not
-// an upgraded one) the last replica in sync leaves the ISR as well, and those that left it below the minimum may lead when it
-// is empty: see eligible.go. They have all that was visible. The new leader goes on with its own copy: what is above the old high
-// watermark may be gone, and after an unclean election also what was acknowledged, records and markers. The others
-// truncate to where terms part. A new leader knows an older high watermark at first, so that what readers see can go back
-// for a moment; ListOffsets answers 78 until it knows better.
+// topic or the cluster allows an unclean election. Where the cluster has eligible leader replicas (from 4.1 on, if it is
+// not an upgraded one) the last replica in sync leaves the ISR as well, and those that left it below the minimum may lead
+// when it is empty: see eligible.go. They have all that was visible. The new leader goes on with its own copy: what is
+// above the old high watermark may be gone, and after an unclean election also what was acknowledged, records and
+// markers. The others truncate to where terms part. A new leader knows an older high watermark at first, so that what
+// readers see can go back for a moment; ListOffsets answers 78 until it knows better.
 //
 // With one copy an append is committed at once, nothing waits, and the partition has no leader while its broker is down.
 // Partitions of __consumer_offsets with one copy move to another broker after a while, as if they had more.
@@ -65,12 +66,13 @@
 //
 // A leader that was replaced while it was held learns of it at once, so that it acknowledges nothing in the name of its
 // lost term (with acks=1 a real one might). Of eligible leader replicas: they cannot be turned off again, and a change of
-// min.insync.replicas, which settings of topics do not have here, does not clear them. __transaction_state has no replicas of
-// its own: what their loss does to a coordinator is drawn (txnlog.go), and it is never without a leader for want of an eligible
-// replica, as a real one may be when brokers come back in another order than they went. A broker that stops cleanly leaves
-// the ISR when its session has ended, not at once. The epoch of a leader moves when there is another one, not when there is
-// none as well. Reassignment of replicas, fetching from followers, tiered storage, broken disks. The log start
-// offset is shared by all copies. Generators append without a network: what they write is on all replicas in sync at once.
+// min.insync.replicas, which settings of topics do not have here, does not clear them. __transaction_state has no
+// replicas of its own: what their loss does to a coordinator is drawn (txnlog.go), and it is never without a leader for
+// want of an eligible replica, as a real one may be when brokers come back in another order than they went. A broker that
+// stops cleanly leaves the ISR when its session has ended, not at once. The epoch of a leader moves when there is another
+// one, not when there is none as well. Reassignment of replicas, fetching from followers, tiered storage, broken disks.
+// The log start offset is shared by all copies. Generators append without a network: what they write is on all replicas
+// in sync at once.
 //
 // The methods of Cluster that take no callback use no network. They are for generators, faults and the checker: the
 // broker's truth.

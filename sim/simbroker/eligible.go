@@ -14,8 +14,8 @@ package simbroker
 
 const eligibleFeature = "eligible.leader.replicas.version"
 
-// fewEligible clears the eligible replicas when there are enough in sync.
-func (p *partition) fewEligible() {
+// clearEligible leaves nobody eligible when enough replicas are in sync.
+func (p *partition) clearEligible() {
 	if !p.c.elr || p.inSync() < p.minISR() {
 		return
 	}
@@ -51,7 +51,7 @@ func (p *partition) electEligible() bool {
 // leadAlone makes a replica the leader and the only one in sync.
 func (p *partition) leadAlone(r *replica) {
 	r.isr, r.elr = true, false
-	p.fewEligible()
+	p.clearEligible()
 	p.noteISR()
 	p.lead(r.broker)
 }
@@ -75,9 +75,6 @@ func (c *Cluster) lostTail(b *Broker) {
 		}
 	}
 }
-
-// EligibleLeaders tells whether the feature eligible.leader.replicas.version is on in the cluster.
-func (c *Cluster) EligibleLeaders() bool { return c.elr }
 
 // EnableELR turns eligible leader replicas on, as kafka-features does. It is false when they are on, or when a broker, in the
 // release that it runs or will start with, does not have the feature.

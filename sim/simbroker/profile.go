@@ -10,8 +10,8 @@ type Profile struct {
 	// TransactionVersion is the finalized feature transaction.version that a new cluster of the release has, 0 to 2. The
 	// feature belongs to the cluster: see Cluster.Finalize. Releases below 4.0 have no such feature.
 	TransactionVersion int16
-	// HasFeature tells whether ApiVersions lists transaction.version at all.
-	HasFeature bool
+	// HasTransactionVersion tells whether ApiVersions lists transaction.version at all.
+	HasTransactionVersion bool
 	// ELR tells whether a new cluster of the release has the feature eligible.leader.replicas.version on, and HasELR whether
 	// the release knows it. The feature belongs to the cluster: one that is upgraded keeps it off. See Cluster.EnableELR.
 	ELR, HasELR bool
@@ -99,7 +99,7 @@ var changes = []change{
 	{"k37", "", "KAFKA-15583: strict minimum of the ISR (3.7)", func(p *Profile) { p.HWNeedsMinISR = true }},
 	{"k39", "", "TRANSACTION_ABORTABLE (3.8)", func(p *Profile) { p.AbortableErr = true }},
 	{"k39", "k400", "KAFKA-19690 when a batch is appended (3.9.2)", func(p *Profile) { p.EpochBefore48 = true }},
-	{"k400", "", "KIP-890 part 2: transaction.version 2", func(p *Profile) { p.HasFeature, p.TransactionVersion = true, 2 }},
+	{"k400", "", "KIP-890 part 2: transaction.version 2", func(p *Profile) { p.HasTransactionVersion, p.TransactionVersion = true, 2 }},
 	{"k400", "", "KIP-966: eligible leader replicas, if they are turned on", func(p *Profile) { p.HasELR = true }},
 	{"k41", "", "KIP-966: they are on in a new cluster", func(p *Profile) { p.ELR = true }},
 	{"k400", "", "repeats of a concurrent add on the server", func(p *Profile) { p.ServerRetry = 100 * time.Millisecond }},
@@ -132,7 +132,7 @@ func ProfileVariants() []string {
 	var names []string
 	for _, n := range ProfileNames() {
 		names = append(names, n)
-		if p, _ := ProfileOf(n); p.HasFeature {
+		if p, _ := ProfileOf(n); p.HasTransactionVersion {
 			names = append(names, n+"-tv1", n+"-tv0")
 		}
 	}
@@ -170,7 +170,7 @@ func ProfileOf(name string) (Profile, bool) {
 		}
 	}
 	if tv >= 0 {
-		if tv > 2 || !p.HasFeature {
+		if tv > 2 || !p.HasTransactionVersion {
 			return Profile{}, false
 		}
 		p.TransactionVersion = tv

@@ -17,7 +17,7 @@ func TestProfilesByRelease(t *testing.T) {
 		{"Verify", func(p *Profile) bool { return p.Verify }, "k37 k39 k400 k401 k41 k42 k43 k44"},
 		{"VerifyOffsets", func(p *Profile) bool { return p.VerifyOffsets }, "k37 k39 k400 k401 k41 k42 k43 k44"},
 		{"AbortableErr", func(p *Profile) bool { return p.AbortableErr }, "k39 k400 k401 k41 k42 k43 k44"},
-		{"HasFeature", func(p *Profile) bool { return p.HasFeature }, "k400 k401 k41 k42 k43 k44"},
+		{"HasTransactionVersion", func(p *Profile) bool { return p.HasTransactionVersion }, "k400 k401 k41 k42 k43 k44"},
 		{"TransactionVersion 2", func(p *Profile) bool { return p.TransactionVersion == 2 }, "k400 k401 k41 k42 k43 k44"},
 		{"HasELR", func(p *Profile) bool { return p.HasELR }, "k400 k401 k41 k42 k43 k44"},
 		{"ELR", func(p *Profile) bool { return p.ELR }, "k41 k42 k43 k44"},

@@ -172,7 +172,7 @@ func (p *partition) expand() (any bool) {
 		}
 	}
 	if any {
-		p.fewEligible()
+		p.clearEligible()
 	}
 	return any
 }

@@ -56,7 +56,7 @@ type partition struct {
 
 	replicas    []replica // in order of preference; never empty
 	leader      int32     // -1: none
-	lastLeader  int32     // the one before
+	lastLeader  int32     // who led before it, or before there was none
 	leaderEpoch int32
 	visible     []env.Instant // from when each broker knows of it
 	deleted     bool

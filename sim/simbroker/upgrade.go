@@ -2,12 +2,12 @@ package simbroker
 
 import "github.com/onefold/onefold/sim"
 
-const featureName = "transaction.version"
+const transactionFeature = "transaction.version"
 
 // SetProfile gives a broker another release, from its next start on. It is false when the release cannot join the cluster:
 // it does not have a feature whose level is above 0 there. The highest epoch stays that of the cluster.
 func (c *Cluster) SetProfile(broker int, p Profile) bool {
-	if broker < 0 || broker >= len(c.brokers) || p.MaxEpoch == 0 || !p.HasFeature && c.level > 0 || !p.HasELR && c.elr {
+	if broker < 0 || broker >= len(c.brokers) || p.MaxEpoch == 0 || !p.HasTransactionVersion && c.level > 0 || !p.HasELR && c.elr {
 		return false
 	}
 	p.MaxEpoch = c.cfg.Profile.MaxEpoch
@@ -28,7 +28,7 @@ func (c *Cluster) Finalize(level int16) bool {
 		return false
 	}
 	for _, b := range c.brokers {
-		if !b.profile.HasFeature || !b.next.HasFeature {
+		if !b.profile.HasTransactionVersion || !b.next.HasTransactionVersion {
 			return false
 		}
 	}
@@ -52,7 +52,7 @@ func (c *Cluster) TransactionVersion() int16 { return c.level }
 
 // level is what the broker knows of the feature transaction.version.
 func (b *Broker) level() int16 {
-	if !b.profile.HasFeature {
+	if !b.profile.HasTransactionVersion {
 		return 0
 	}
 	return b.knows

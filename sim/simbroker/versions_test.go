@@ -26,7 +26,7 @@ const versionsHead = `# What releases of Apache Kafka offer: lowest and highest 
 `
 
 // featureRows are the features that the model knows.
-var featureRows = []string{featureName, eligibleFeature}
+var featureRows = []string{transactionFeature, eligibleFeature}
 
 // versionTable is the file: by row, then by release.
 type versionTable struct {
@@ -158,9 +158,9 @@ func TestVersionsOffered(t *testing.T) {
 		if served < 25 {
 			t.Errorf("%s offers %d requests: are its brokers recorded as %s?", r.name, served, r.version)
 		}
-		want := map[string]string{featureName: "-", eligibleFeature: "-"}
-		if p.HasFeature {
-			want[featureName] = fmt.Sprintf("0-2,%d", p.TransactionVersion)
+		want := map[string]string{transactionFeature: "-", eligibleFeature: "-"}
+		if p.HasTransactionVersion {
+			want[transactionFeature] = fmt.Sprintf("0-2,%d", p.TransactionVersion)
 		}
 		if p.HasELR {
 			want[eligibleFeature] = map[bool]string{false: "0-1,0", true: "0-1,1"}[p.ELR]

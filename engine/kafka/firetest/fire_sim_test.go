@@ -79,7 +79,7 @@ func TestFireOnSimulatedBroker(t *testing.T) {
 			}
 			w := simWorld{simulatedCopies(t, x.from, seed, x.copies), newer, x.copies > 1}
 			steps := firetest.Everything
-			if !newer.HasFeature {
+			if !newer.HasTransactionVersion {
 				steps = steps[:len(steps)-1]
 			}
 			report, err := firetest.Fire(w, 1, simLimits, steps...)

@@ -41,7 +41,7 @@ func (c Cluster) Shapes() []brokerfuzz.Shape {
 	now := []int16{4, 5, 5}
 	moves := c.Brokers > 1
 	switch {
-	case !c.Profile.HasFeature:
+	case !c.Profile.HasTransactionVersion:
 		now = []int16{4}
 	case c.Profile.TransactionVersion == 0: // which protocol 5 leaves stuck
 		now = []int16{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5}
