@@ -40,7 +40,6 @@ func cluster(t *testing.T, name string, bootstrap []string) stage.Backend {
 	}
 	t.Cleanup(m.Close)
 	if control := os.Getenv("ONEFOLD_KAFKA_CONTROL"); control != "" {
-		m.Limit(4 * time.Minute) // for brokers that start anew
 		return controlled{m, control}
 	}
 	return m

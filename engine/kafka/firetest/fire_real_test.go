@@ -88,7 +88,7 @@ func TestFireOnKafka(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Within(12 * time.Minute)
+	b.Limit(12 * time.Minute)
 	t.Cleanup(b.Close)
 	began = time.Now()
 	limits := firetest.Limits{Request: 3 * time.Second, Progress: 90 * time.Second, Strike: 2 * time.Minute, Say: func(what string) { t.Logf("%s %s", time.Since(began).Round(time.Millisecond), what) }}

@@ -56,7 +56,7 @@ func TestOtherClientsReadOursAndWeTheirs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	o := &others{t, ctx, c.Bootstrap()[0], jars, b.Within(5 * time.Minute)}
+	o := &others{t, ctx, c.Bootstrap()[0], jars, b}
 	var topic string
 	var want []string
 	o.stage(1, func(s *stage.T) { topic, want = writeEveryCodec(s) })

@@ -29,19 +29,13 @@ func New(name string, bootstrap []string) (*Backend, error) {
 	return &Backend{name: name, limit: 5 * time.Minute, process: p}, nil
 }
 
-// Within bounds the time of one script, which is five minutes otherwise, and returns the backend.
-func (b *Backend) Within(limit time.Duration) *Backend {
-	b.limit = limit
-	return b
-}
-
 // Patience implements stage.Impatient: brokers of a busy machine take a while to elect, to load and to answer.
 func (b *Backend) Patience() time.Duration { return time.Minute }
 
 // Close ends the client.
 func (b *Backend) Close() { b.process.Close() }
 
-// Limit bounds the time of one script; 5 minutes.
+// Limit bounds the time of one script; default 5 minutes.
 func (b *Backend) Limit(d time.Duration) { b.limit = d }
 
 // Name implements stage.Backend.
