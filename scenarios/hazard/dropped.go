@@ -125,7 +125,7 @@ func droppedAtRestart(t *Scene) (seen bool, what string) {
 		t.Finish(left, false, tp)
 		t.Holds(tp, "0:a 1:b 2:ABORT")
 		read := t.Committed(tp)
-		return len(read) == 0, fmt.Sprintf("EndTxn 0 and CompleteCommit, a partition open; the next transaction's abort: %s; a reader gets []", t.Dump(tp))
+		return len(read) == 0, fmt.Sprintf("EndTxn 0 and CompleteCommit, a partition open; the next transaction's abort: %s; a reader gets %v", t.Dump(tp), read)
 	}
 	t.Fail("in 10 tries every marker was written before the broker died")
 	return false, ""

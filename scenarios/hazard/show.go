@@ -16,13 +16,19 @@ type Sight struct {
 	Account []string // what happened, step by step
 }
 
+// Numbers of scripts, which tell the names that they make apart: a hazard's own has the number of the hazard.
+const (
+	cureNumbers = 100 // its cure
+	formNumbers = 200 // its other forms
+)
+
 // ShowOn plays the script of a hazard on a cluster. The error is about the set-up, not about the hazard.
 func ShowOn(b stage.Backend, h Hazard) (Sight, error) {
 	s := Sight{On: b.Name(), Form: h.form}
 	a := &account{}
 	number := h.Number
 	if h.form != "" {
-		number += 200
+		number += formNumbers
 	}
 	err := stage.Run(heard{b, a}, number, func(t *stage.T) {
 		t.Backend = b
@@ -39,7 +45,7 @@ func ShowOn(b stage.Backend, h Hazard) (Sight, error) {
 func CureOn(b stage.Backend, h Hazard) (Sight, error) {
 	s := Sight{On: b.Name()}
 	a := &account{}
-	err := stage.Run(heard{b, a}, 100+h.Number, func(t *stage.T) {
+	err := stage.Run(heard{b, a}, cureNumbers+h.Number, func(t *stage.T) {
 		t.Backend = b
 		s.What = h.Cure(&Scene{T: t, account: a})
 	})

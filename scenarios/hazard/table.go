@@ -129,12 +129,10 @@ func WriteStory(w io.Writer, r Report) {
 		fmt.Fprintf(w, "\n%s on %s: %s\n", map[bool]string{true: "SHOWN", false: "GONE"}[s.Seen], VersionOf(s.Profile), s.What)
 		writeAccount(w, s)
 	}
-	if n := len(h.Forms); n > 0 {
-		for i, f := range h.Forms {
-			s := r.Forms[len(r.Forms)-n+i]
-			fmt.Fprintf(w, "\n%s on %s: %s\n  %s\n", strings.ToUpper(f.Name), VersionOf(s.Profile), s.What, f.Story)
-			writeAccount(w, s)
-		}
+	for i, f := range h.Forms {
+		s := r.Forms[len(r.Forms)-len(h.Forms)+i] // on the newest profile
+		fmt.Fprintf(w, "\n%s on %s: %s\n  %s\n", strings.ToUpper(f.Name), VersionOf(s.Profile), s.What, f.Story)
+		writeAccount(w, s)
 	}
 	if n := len(r.Cures); n > 0 {
 		s := r.Cures[n-1]

@@ -2,6 +2,7 @@ package hazard
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/onefold/onefold/engine/broker/stage"
 	"github.com/onefold/onefold/engine/id"
@@ -15,11 +16,12 @@ type lagging struct {
 	leader, follower int32
 }
 
-// lag commits while the follower of a partition is held and no longer in sync, so that only the leader has the marker. Neither
-// of them coordinates the transaction.
-func (t *Scene) lag(unclean string) (x lagging) {
+// lag commits while the follower of a partition is held and no longer in sync, so that only the leader has the marker, and kills
+// the leader. Neither of them coordinates the transaction. unclean: the topic allows unclean elections.
+func (t *Scene) lag(unclean bool) (x lagging) {
 	x.who = t.Writer()
-	x.tp, x.follower = pairOf(t, t.Find(stage.TxnCoordinator(x.who.TransactionalID)), 1, kafka.ConfigEntry{Name: "unclean.leader.election.enable", Value: unclean})
+	elections := kafka.ConfigEntry{Name: "unclean.leader.election.enable", Value: strconv.FormatBool(unclean)}
+	x.tp, x.follower = pairOf(t, t.Find(stage.TxnCoordinator(x.who.TransactionalID)), 1, elections)
 	x.leader = t.Find(stage.Leader(x.tp))
 	t.Write(x.tp, x.who, 0, "a")
 	pause(t, x.follower)
@@ -38,7 +40,7 @@ func (t *Scene) lag(unclean string) (x lagging) {
 
 // markerTruncated has the follower elected although it is not in sync.
 func markerTruncated(t *Scene) (bool, string) {
-	x := t.lag("true")
+	x := t.lag(true)
 	t.Wait("an unclean election", func() bool { return leader(t, x.tp) == x.follower })
 	t.Say("broker %d leads, without the marker", x.follower)
 	start(t, x.leader)
@@ -55,7 +57,7 @@ func markerTruncated(t *Scene) (bool, string) {
 
 // markerOutlives allows clean elections only.
 func markerOutlives(t *Scene) string {
-	x := t.lag("false")
+	x := t.lag(false)
 	leaderless(t, x.tp)
 	t.Check(!t.Within(wedged, func() bool { return leader(t, x.tp) >= 0 }), "broker %d leads", leader(t, x.tp))
 	t.Say("nobody leads: only a replica in sync can")
