@@ -92,7 +92,7 @@ func (f *conformance) run(ctx context.Context, c *console) error {
 	if len(f.brokers) == 0 {
 		return errors.New("name the cluster: --brokers HOST:PORT; `.ci/kafka start` starts one and prints its address")
 	}
-	brokers, err := ask(ctx, f.brokers)
+	brokers, err := offers(ctx, f.brokers)
 	if err != nil {
 		return err
 	}
@@ -121,9 +121,8 @@ func (f *conformance) run(ctx context.Context, c *console) error {
 		return f.write(c, cluster, sequences)
 	}
 	return f.compare(c, conform.Campaign{
-		Real: cluster, Model: model, Seed: f.seed, Operations: f.operations, Most: f.most,
-		Shrinking: f.shrinking,
-		Shapes:    model.Shapes(), Lanes: lanes,
+		Real: cluster, Model: model, Seed: f.seed, Operations: f.operations, Most: f.most, Shrinking: f.shrinking,
+		Shapes: model.Shapes(), Lanes: lanes,
 	}, sequences)
 }
 

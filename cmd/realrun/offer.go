@@ -11,9 +11,9 @@ import (
 	"github.com/onefold/onefold/sim/simbroker/reference"
 )
 
-// ask has every broker of a cluster tell what it offers. One that does not answer is waited for ten seconds, and one that
-// nobody listens for not at all: who compares has a cluster that runs.
-func ask(ctx context.Context, brokers []string) ([]reference.Offer, error) {
+// offers has every broker of a cluster tell what it offers. An answer is waited for ten seconds, and a broker that does not
+// listen not at all: who compares has a cluster that runs.
+func offers(ctx context.Context, brokers []string) ([]reference.Offer, error) {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ClientID("realrun"))
 	if err != nil {
 		return nil, err

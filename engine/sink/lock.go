@@ -96,14 +96,13 @@ func silentOf(seen Seen) (silent string) {
 func offsetsOf(ask Ask, sink id.Operator) (seen Seen, silent string) {
 	seen = get[Seen](ask, LookOffsets{sink})
 	code := kafka.OK
-	if len(seen.Producers) == 1 {
-		code = seen.Producers[0].Code
-	}
-	switch {
-	case seen.Err == nil && len(seen.Producers) == 1 && code == kafka.OK:
-		return seen, ""
-	case seen.Err == nil && len(seen.Producers) == 1 && repeatable(code, nil):
-		return Seen{}, silentOf(seen)
+	if seen.Err == nil && len(seen.Producers) == 1 {
+		switch code = seen.Producers[0].Code; {
+		case code == kafka.OK:
+			return seen, ""
+		case repeatable(code, nil):
+			return Seen{}, silentOf(seen)
+		}
 	}
 	ask(Say{fmt.Sprintf("the offsets partition of %s cannot be looked at: %v", sink, firstError(seen.Err, code))})
 	return Seen{}, ""

@@ -22,7 +22,7 @@ type Options struct {
 	// Name is part of every name that the run makes. No other run on the cluster has it.
 	Name string
 	// Patience is how long a request is repeated that asks for it; default 5 s. A request that still does is answered so. It is
-	// repeated some hundred times at least: time alone may have passed while a cluster could do nothing.
+	// repeated a hundred times at least: time alone may have passed while a cluster could do nothing.
 	Patience time.Duration
 	// Mover moves leaders and coordinators; nil where there is only one broker.
 	Mover Mover

@@ -54,8 +54,9 @@ func (r *run) observe(began env.Instant) string {
 		}
 		r.view = v
 		open := strings.HasPrefix(reason, "open")
+		hangs := looks >= fewestOpen && r.process.Now() >= hanging
 		switch {
-		case reason == "", open && (reason == r.accepted || looks >= fewest/10 && r.process.Now() >= hanging), looks >= fewest && r.process.Now() >= until:
+		case reason == "", open && (reason == r.accepted || hangs), looks >= fewest && r.process.Now() >= until:
 			if open {
 				r.accepted = reason
 			}
@@ -67,6 +68,10 @@ func (r *run) observe(began env.Instant) string {
 		r.sleep(10 * time.Millisecond)
 	}
 }
+
+// fewestOpen is how often a partition is seen open before it counts as open for ever: fewer than fewest, since after most sequences
+// that leave a transaction open nothing is on its way, and each look is a round of requests.
+const fewestOpen = fewest / 10
 
 // unsettled says what is on its way, as far as it can be seen. A reason that begins with "open" may stay for ever.
 func (v *view) unsettled() string {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -68,20 +69,13 @@ func (o Options) apply(job *graph.Job) {
 			op.Source = k
 		}
 		if k, ok := op.Sink.(sink.Kafka); ok {
-			orElse(&k.TransactionTimeout, o.TransactionTimeout)
-			orElse(&k.ToleratedFailures, o.ToleratedFailures)
+			k.TransactionTimeout = cmp.Or(k.TransactionTimeout, o.TransactionTimeout)
+			k.ToleratedFailures = cmp.Or(k.ToleratedFailures, o.ToleratedFailures)
 			op.Sink = k
 		}
 	}
 	if o.Guarantee != operator.ExactlyOnce {
 		job.Guarantee = o.Guarantee
-	}
-}
-
-func orElse[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
 	}
 }
 
