@@ -56,6 +56,7 @@ func (w *writer) run() {
 	}
 	var who kafka.Identity
 	w.settle("initialise", func(done func(kafka.Code, error)) {
+		// The timeout is far above the time that a broker of a busy machine takes to start: no transaction ends by it.
 		w.client.InitProducerID(w.id, 5*time.Minute, w.protocol, func(i kafka.Identity, code kafka.Code, err error) { who = i; done(code, err) })
 	}, func(code kafka.Code) {
 		if code != kafka.OK {

@@ -55,8 +55,6 @@ func (m *Mover) Close() {
 	m.Backend.Close()
 }
 
-const patience = time.Minute
-
 // MoveLeader implements stage.Mover. It waits for who is to lead to be in sync.
 func (m *Mover) MoveLeader(tp id.TopicPartition) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

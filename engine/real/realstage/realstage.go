@@ -29,8 +29,12 @@ func New(name string, bootstrap []string) (*Backend, error) {
 	return &Backend{name: name, limit: 5 * time.Minute, process: p}, nil
 }
 
-// Patience implements stage.Impatient: brokers of a busy machine take a while to elect, to load and to answer.
-func (b *Backend) Patience() time.Duration { return time.Minute }
+// patience is how long is waited for what brokers are about to do: those of a busy machine take a while to elect, to load and to
+// answer.
+const patience = time.Minute
+
+// Patience implements stage.Impatient.
+func (b *Backend) Patience() time.Duration { return patience }
 
 // Close ends the client.
 func (b *Backend) Close() { b.process.Close() }
