@@ -16,6 +16,8 @@ type Shape struct {
 	Protocols []int16
 	Short     time.Duration // the short timeout; default 4 s
 	Moves     bool          // leaders and coordinators can be moved
+	// Alone: sequences of this shape run one after the other, since what one asks changes what another is answered.
+	Alone bool
 }
 
 // Draw makes the sequence of a number below a seed. Equal arguments make equal sequences.

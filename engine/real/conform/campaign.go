@@ -157,7 +157,11 @@ func (c *Campaign) era(r *Result, shape brokerfuzz.Shape, first uint64, operatio
 			c.Progress(r)
 		}
 	}
-	for range max(1, c.Lanes) {
+	lanes := max(1, c.Lanes)
+	if shape.Alone {
+		lanes = 1
+	}
+	for range lanes {
 		wait.Go(func() {
 			for {
 				s, number, ok := draw()

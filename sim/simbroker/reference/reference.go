@@ -43,8 +43,12 @@ func (c Cluster) Shapes() []brokerfuzz.Shape {
 	switch {
 	case !c.Profile.HasTransactionVersion:
 		now = []int16{4}
-	case c.Profile.TransactionVersion == 0: // which protocol 5 leaves stuck
-		now = []int16{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5}
+	case c.Profile.TransactionVersion == 0:
+		// Protocol 5 leaves ids stuck, and a leader that asks about one of its producers and others in one request has 35 for all.
+		return []brokerfuzz.Shape{
+			{Protocols: []int16{4}, Moves: moves}, {Protocols: []int16{3}, Moves: moves},
+			{Protocols: []int16{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5}, Moves: moves, Alone: true},
+		}
 	}
 	return []brokerfuzz.Shape{{Protocols: now, Moves: moves}, {Protocols: []int16{3}, Moves: moves}}
 }
