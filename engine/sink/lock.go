@@ -32,6 +32,10 @@ func LockSalvage(ask Ask, p *Plan) ([]kafka.Identity, error) {
 	return locks, nil
 }
 
+// finishTries is how often the end of the last salvage is waited for, some seven seconds with their pauses. A restore that gives
+// up is repeated.
+const finishTries = 20
+
 // finishSalvage writes the markers that the last ended salvage of a sink has lost.
 func finishSalvage(ask Ask, p *Plan, s Spec, name string) error {
 	for try := 1; ; try++ {
@@ -59,9 +63,12 @@ func finishSalvage(ask Ask, p *Plan, s Spec, name string) error {
 			return fmt.Errorf("%s: %w", name, seen.Err)
 		}
 		offsets, silent := offsetsOf(ask, s.Operator)
-		silent = cmp.Or(silentOf(seen), silent)
+		waits := cmp.Or(silentOf(seen), silent)
 		open := openOf(seen, offsets, now.ProducerID, now.ProducerEpoch)
-		if len(open.Partitions) == 0 && !open.Lane && silent == "" {
+		if len(open.Partitions) > 0 || open.Lane {
+			waits = fmt.Sprintf("open at %v", open.where())
+		}
+		if waits == "" {
 			return nil
 		}
 		if now.State == kafka.TxnCompleteCommit || now.State == kafka.TxnCompleteAbort {
@@ -73,8 +80,8 @@ func finishSalvage(ask Ask, p *Plan, s Spec, name string) error {
 				return err
 			}
 		}
-		if try > 20 {
-			return fmt.Errorf("%s: its last transaction is still open at %v %s", name, open.where(), silent)
+		if try > finishTries {
+			return fmt.Errorf("%s: its last transaction does not end: %s", name, waits)
 		}
 		ask(Sleep{pauseOf(try), "the last salvage of " + string(s.Operator) + " is ending"})
 	}
