@@ -56,7 +56,8 @@
 //   - fact / effect: what goes into a pure core / what it asks for.
 //   - release: a version of Kafka. Profile: how the simulated broker is one, with a transaction.version (k44, k44-tv1).
 //   - property: something that Kafka does, and how releases differ in it, P1 to P25 (broker/brokertest). Hazard: how that
-//     hurts an engine, H1 to H45 (scenarios/hazard). Script: what shows either on any cluster (broker/stage).
+//     hurts an engine, H1 to H45 (scenarios/hazard). Form: another way in which a hazard comes about, H28/restart. Script: what
+//     shows any of them on any cluster (broker/stage).
 //   - entry: one line of a trace. Scenario, plan, swarm, campaign, corpus; probe, nemesis: see faults and scenarios.
 //   - Epoch alone is the engine's; Kafka's is always ProducerEpoch.
 package engine

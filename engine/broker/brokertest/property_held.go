@@ -28,7 +28,7 @@ func (p *property) heldReplicas(b stage.Breaker) {
 	p.Sleep(time.Second) // until the follower has heard of the high watermark
 
 	x.with(b.PauseBroker, x.follower)
-	p.becomes("in sync without its follower", func() string { return p.copies(x.leader, x.tp) }, fmt.Sprint(x.leader, " ", []int32{x.leader}))
+	p.becomes("in sync without its follower", func() string { return p.copies(x.leader, x.tp) }, ledBy(x.leader, x.leader))
 	p.Sleep(2 * time.Second) // a broker shows what it is about to do, and a fetch of the follower's may wait there still
 	p.is("acks=1 below the minimum", p.sendWith(1, x.leader, x.tp, plain, 1, "unsure"), kafka.OK)
 	p.is("acks=-1 below the minimum", p.sendWith(-1, x.leader, x.tp, plain, 2, "refused"), kafka.NotEnoughReplicas)
@@ -39,9 +39,9 @@ func (p *property) heldReplicas(b stage.Breaker) {
 
 	x.with(b.PauseBroker, x.leader)
 	x.with(b.ResumeBroker, x.follower)
-	led := fmt.Sprint(-1, " ", []int32{x.leader})
+	led := ledBy(-1, x.leader)
 	if p.Eligible {
-		led = fmt.Sprint(x.follower, " ", []int32{x.follower})
+		led = ledBy(x.follower, x.follower)
 	}
 	p.becomes("led without its leader", func() string { return p.copies(x.other, x.tp) }, led)
 	if p.DescribesTopics {
@@ -69,7 +69,7 @@ func (p *property) killedReplicas(b stage.Breaker) {
 	x := p.pair(b)
 	p.Write(x.tp, p.Plain(), 0, "kept")
 	x.with(b.KillBroker, x.follower)
-	p.becomes("in sync, its follower dead", func() string { return p.copies(x.other, x.tp) }, fmt.Sprint(x.leader, " ", []int32{x.leader}))
+	p.becomes("in sync, its follower dead", func() string { return p.copies(x.other, x.tp) }, ledBy(x.leader, x.leader))
 	x.with(b.KillBroker, x.leader)
 	x.with(b.StartBroker, x.leader)
 	p.Sleep(2 * time.Second)
@@ -77,9 +77,9 @@ func (p *property) killedReplicas(b stage.Breaker) {
 		m, ok := p.View(x.other)
 		return ok && slices.Contains(m.Brokers, x.leader)
 	})
-	led, fact := fmt.Sprint(x.leader, " ", []int32{x.leader}), "led, its follower dead"
+	led, fact := ledBy(x.leader, x.leader), "led, its follower dead"
 	if p.Eligible {
-		led = fmt.Sprint(-1, " ", []int32{})
+		led = ledBy(-1)
 	}
 	p.becomes(fact, func() string { return p.copies(x.other, x.tp) }, led)
 	p.Sleep(2 * time.Second)
@@ -88,7 +88,7 @@ func (p *property) killedReplicas(b stage.Breaker) {
 		p.is("eligible, its follower dead", p.eligible(x.other, x.tp), set(p.Eligible, x.follower))
 	}
 	x.with(b.StartBroker, x.follower)
-	p.becomes("led, both back", func() string { return p.copies(x.other, x.tp) }, fmt.Sprint(x.leader, " ", sorted(x.leader, x.follower)))
+	p.becomes("led, both back", func() string { return p.copies(x.other, x.tp) }, ledBy(x.leader, x.leader, x.follower))
 	p.becomes("log, both back", func() string { return p.Dump(x.tp) }, "0:kept")
 }
 
@@ -100,10 +100,12 @@ type pair struct {
 }
 
 func (p *property) pair(b stage.Breaker) (x pair) {
-	name := p.TopicOf(1, 2, kafka.ConfigEntry{Name: "min.insync.replicas", Value: "2"}, kafka.ConfigEntry{Name: kafka.ConfigRetentionMs, Value: "-1"})
+	name := p.TopicOf(1, 2,
+		kafka.ConfigEntry{Name: "min.insync.replicas", Value: "2"}, kafka.ConfigEntry{Name: kafka.ConfigRetentionMs, Value: "-1"})
 	m, _ := p.View(broker.Bootstrap, name)
 	part := m.Topics[0].Partitions[0]
-	p.Check(len(m.Brokers) == 3 && len(part.Replicas) == 2 && part.Leader == part.Replicas[0], "brokers %v, replicas %v, leader %d", m.Brokers, part.Replicas, part.Leader)
+	p.Check(len(m.Brokers) == 3 && len(part.Replicas) == 2 && part.Leader == part.Replicas[0],
+		"brokers %v, replicas %v, leader %d", m.Brokers, part.Replicas, part.Leader)
 	x.tp, x.leader, x.follower = stage.Part(name, 0), part.Replicas[0], part.Replicas[1]
 	x.other = m.Brokers[0] + m.Brokers[1] + m.Brokers[2] - x.leader - x.follower
 	x.with = func(do func(int) error, node int32) {
@@ -134,8 +136,11 @@ func (p *property) copies(at int32, tp id.TopicPartition) string {
 		return "not shown"
 	}
 	x := m.Topics[0].Partitions[0]
-	return fmt.Sprint(x.Leader, " ", sorted(x.ISR...))
+	return ledBy(x.Leader, x.ISR...)
 }
+
+// ledBy is the same of a partition whose leader and replicas in sync are known; -1: nobody leads.
+func ledBy(leader int32, inSync ...int32) string { return fmt.Sprint(leader, " ", sorted(inSync...)) }
 
 // inSync is the second half of that.
 func (p *property) inSync(at int32, tp id.TopicPartition) string {

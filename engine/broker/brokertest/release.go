@@ -45,29 +45,38 @@ const (
 // The releases.
 var (
 	Kafka35 = Release{Version: "3.5", KeepsStart: true, ForgetsPending: true, offers: []offer{{produceKey, 9}}}
-	Kafka37 = Release{Version: "3.7", KeepsStart: true, HoldsHigh: true, VerifiesProduce: true, VerifiesOffsets: true, ForgetsPending: true, offers: []offer{{produceKey, 10}}}
+	Kafka37 = Release{
+		Version: "3.7", KeepsStart: true, HoldsHigh: true, VerifiesProduce: true, VerifiesOffsets: true, ForgetsPending: true,
+		offers: []offer{{produceKey, 10}},
+	}
 	Kafka39 = Release{
-		Version: "3.9", KeepsStart: true, HoldsHigh: true, DescribesTopics: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, ForgetsPending: true,
+		Version: "3.9", KeepsStart: true, HoldsHigh: true, DescribesTopics: true,
+		VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, ForgetsPending: true,
 		ListsDuration: true, offers: []offer{{produceKey, 11}},
 	}
 	Kafka400 = Release{
-		Version: "4.0.0", KeepsStart: true, HoldsHigh: true, DescribesTopics: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true, FencesTwice: true,
+		Version: "4.0.0", KeepsStart: true, HoldsHigh: true, DescribesTopics: true,
+		VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true, FencesTwice: true,
 		ListsDuration: true, PendingFirst: true, offers: []offer{{produceKey, 12}},
 	}
 	Kafka40 = Release{
-		Version: "4.0", KeepsStart: true, HoldsHigh: true, DescribesTopics: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true,
+		Version: "4.0", KeepsStart: true, HoldsHigh: true, DescribesTopics: true,
+		VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true,
 		ListsDuration: true, PendingFirst: true, offers: []offer{{produceKey, 12}},
 	}
 	Kafka41 = Release{
-		Version: "4.1", HoldsHigh: true, DescribesTopics: true, Eligible: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true, FirstAtZero: true,
+		Version: "4.1", HoldsHigh: true, DescribesTopics: true, Eligible: true,
+		VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true, FirstAtZero: true,
 		ListsDuration: true, ListsPattern: true, PendingFirst: true, offers: []offer{{produceKey, 13}, {writeTxnMarkersKey, 1}},
 	}
 	Kafka42 = Release{
-		Version: "4.2", HoldsHigh: true, DescribesTopics: true, Eligible: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true, FirstAtZero: true,
+		Version: "4.2", HoldsHigh: true, DescribesTopics: true, Eligible: true,
+		VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true, FirstAtZero: true,
 		ListsDuration: true, ListsPattern: true, PendingFirst: true, offers: []offer{{writeTxnMarkersKey, 2}, {offsetFetchKey, 9}},
 	}
 	Kafka44 = Release{
-		Version: "4.4", HoldsHigh: true, DescribesTopics: true, Eligible: true, VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true, FirstAtZero: true,
+		Version: "4.4", HoldsHigh: true, DescribesTopics: true, Eligible: true,
+		VerifiesProduce: true, VerifiesOffsets: true, Abortable: true, Protocol5: true, FirstAtZero: true,
 		ListsDuration: true, ListsPattern: true, PendingFirst: true, offers: []offer{{writeTxnMarkersKey, 2}, {txnOffsetCommitKey, 6}},
 	}
 )
