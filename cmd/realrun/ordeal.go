@@ -45,7 +45,7 @@ type ordeal struct {
 	failure   error       // the environment's: nothing can be judged
 	lost      bool
 	stopping  bool
-	expired   int    // checkpoints that were not complete in time
+	expired   bool   // a checkpoint was not complete in time
 	failures  int    // ends of processes that nobody asked for, in a row
 	panicked  string // what a process panicked with
 	healed    time.Time
@@ -237,7 +237,7 @@ func (o *ordeal) heard(v *victim, text string) {
 		}
 	}
 	if strings.HasPrefix(text, "WARN checkpoint failed") && strings.Contains(text, "expired") {
-		o.expired++
+		o.expired = true
 	}
 	switch {
 	case strings.HasPrefix(text, "checkpoint confirmed"):
