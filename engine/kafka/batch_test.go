@@ -3,7 +3,9 @@ package kafka
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"runtime"
 	"testing"
@@ -192,6 +194,38 @@ func TestRangeSumIgnoresBatchBoundaries(t *testing.T) {
 		recs[0].timestamp++
 		if c := fold(buildBatch(t, recs, Identity{}, 0, NoCompression)); c.Times == a.Times || c.Bodies != a.Bodies {
 			t.Fatalf("another timestamp: %+v, and %+v before", c, a)
+		}
+	})
+}
+
+// A token that an older version left in a job log is known again: its records are not given up as lost.
+func TestRangeSumKnowsTokensOfWireVersion1(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		recs := drawRecs(t)
+		var sum RangeSum
+		var kept, replaced uint32
+		for it := ReadBatches(buildBatch(t, recs, Identity{}, 0, NoCompression)); it.Next(); {
+			for it.NextRecord() {
+				sum.Add(&it.Batch, &it.Record)
+				kept = crc32.Update(kept, castagnoli, binary.BigEndian.AppendUint64(nil, uint64(it.Record.Timestamp)))
+				kept = crc32.Update(kept, castagnoli, it.Record.Body)
+				replaced = crc32.Update(replaced, castagnoli, it.Record.Body)
+			}
+		}
+		for text, is := range map[string]bool{
+			fmt.Sprintf(`{"count":%d,"crc":%d}`, len(recs), kept):                            true,
+			fmt.Sprintf(`{"count":%d,"crc":%d,"logAppendTime":true}`, len(recs), replaced):   true,
+			fmt.Sprintf(`{"count":%d,"crc":%d}`, len(recs)+1, kept):                          false,
+			fmt.Sprintf(`{"count":%d,"crc":%d}`, len(recs), kept^1):                          false,
+			fmt.Sprintf(`{"count":%d,"crc":%d,"logAppendTime":true}`, len(recs), replaced^1): false,
+		} {
+			var r token.Range
+			if err := json.Unmarshal([]byte(text), &r); err != nil {
+				t.Fatal(err)
+			}
+			if sum.Matches(r) != is {
+				t.Fatalf("%s: matches %v; the log says %+v", text, !is, sum)
+			}
 		}
 	})
 }

@@ -17,11 +17,14 @@ type RangeSum struct {
 	Times     uint32 // crc32c over each record's timestamp as 8 bytes big endian
 	Count     int64
 	Restamped bool // the broker replaced timestamps, of a part of them at least: Times says nothing
+
+	mixed uint32 // crc32c over each record's timestamp and Body: what a token of wire version 1 has; readers only
 }
 
 // Add folds one record of a batch.
 func (s *RangeSum) Add(b *Batch, r *Record) {
 	s.Restamped = s.Restamped || b.LogAppendTime
+	s.mixed = crc32.Update(sumTimestamp(s.mixed, r.Timestamp), castagnoli, r.Body)
 	s.add(r.Timestamp, r.Body)
 }
 
@@ -33,7 +36,15 @@ func (s *RangeSum) add(timestamp int64, body []byte) {
 
 // Matches reports whether the records folded are those that a range names.
 func (s RangeSum) Matches(r token.Range) bool {
-	return s.Count == r.Count && s.Bodies == r.Bodies && (s.Restamped || s.Times == r.Times)
+	switch {
+	case s.Count != r.Count:
+		return false
+	case r.CRC != 0 && r.LogAppendTime:
+		return s.Bodies == r.CRC
+	case r.CRC != 0:
+		return s.mixed == r.CRC
+	}
+	return s.Bodies == r.Bodies && (s.Restamped || s.Times == r.Times)
 }
 
 // slicing has the eight tables by which eight bytes are folded at once; handing them to crc32.Update would put them on the

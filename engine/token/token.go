@@ -24,6 +24,12 @@ type Range struct {
 	// timestamps, which the broker replaces where the topic has LogAppendTime.
 	Bodies uint32 `json:"bodies"`
 	Times  uint32 `json:"times"`
+
+	// CRC is what a token of wire version 1 has in the place of Bodies and Times; 0: this is none. It is crc32c over each
+	// record's timestamp and body, or over the bodies alone where LogAppendTime. Such a token is in a job log, for a restore:
+	// none is made, and none is sent.
+	CRC           uint32 `json:"crc,omitempty" wire:"-"`
+	LogAppendTime bool   `json:"logAppendTime,omitempty" wire:"-"`
 }
 
 // Lane is one partition of the job's marker topic, for (sink, subtask, number). Invariant: the value a transaction commits
