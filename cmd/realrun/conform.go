@@ -72,6 +72,9 @@ func (f *conformance) flags(flags *pflag.FlagSet) {
 }
 
 func (f *conformance) run(ctx context.Context, c *console) error {
+	if err := f.check(); err != nil {
+		return err
+	}
 	model, err := reference.New(f.profile)
 	if err != nil {
 		return err
@@ -126,6 +129,24 @@ func (f *conformance) run(ctx context.Context, c *console) error {
 	}, sequences)
 }
 
+// check refuses numbers that nothing could be compared with.
+func (f *conformance) check() error {
+	for _, n := range []struct {
+		flag        string
+		is, atLeast int
+	}{
+		{"operations", f.operations, 1},
+		{"lanes", f.lanes, 1},
+		{"differences", f.most, 1},
+		{"shrinking", f.shrinking, 0},
+	} {
+		if n.is < n.atLeast {
+			return fmt.Errorf("--%s %d: want a whole number from %d on", n.flag, n.is, n.atLeast)
+		}
+	}
+	return nil
+}
+
 // sequences are those of a file, or, to be shown, those that would be drawn.
 func (f *conformance) sequences(model reference.Cluster) (out []brokerfuzz.Sequence, err error) {
 	if f.sequence != "" {
@@ -150,6 +171,9 @@ func (f *conformance) sequences(model reference.Cluster) (out []brokerfuzz.Seque
 
 // write records transcripts, one sequence after the other.
 func (f *conformance) write(c *console, cluster *conform.Cluster, sequences []brokerfuzz.Sequence) error {
+	if err := replace(f.record, nil); err != nil { // told now, not after the minutes that it takes
+		return err
+	}
 	var b strings.Builder
 	operations := 0
 	for i, s := range sequences {
@@ -161,14 +185,28 @@ func (f *conformance) write(c *console, cluster *conform.Cluster, sequences []br
 		operations += len(s.Ops)
 		c.say("recorded %d of %d sequences", i+1, len(sequences))
 	}
-	if err := os.MkdirAll(filepath.Dir(f.record), 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(f.record, []byte(b.String()), 0o644); err != nil {
+	if err := replace(f.record, []byte(b.String())); err != nil {
 		return err
 	}
 	c.print("%s: %d sequences, %d operations\nnext: go test ./sim/simbroker/reference", f.record, len(sequences), operations)
 	return nil
+}
+
+// replace writes a file whole or not at all. Without content it only tries whether it could.
+func replace(file string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	out, err := os.CreateTemp(filepath.Dir(file), ".realrun-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(out.Name())
+	_, err = out.Write(content)
+	if err := errors.Join(err, out.Chmod(0o644), out.Close()); err != nil || content == nil {
+		return err
+	}
+	return os.Rename(out.Name(), file)
 }
 
 func (f *conformance) compare(c *console, campaign conform.Campaign, sequences []brokerfuzz.Sequence) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -169,6 +170,8 @@ func TestUsage(t *testing.T) {
 		{"conform --brokers 127.0.0.1:9", "no Kafka answers at 127.0.0.1:9: unable to dial"},
 		{"conform --brokers 127.0.0.1:9", "is it running"},
 		{"conform --profile k36", "there is no profile \"k36\""},
+		{"conform --brokers 127.0.0.1:9 --lanes 0", "--lanes 0: want a whole number from 1 on"},
+		{"conform --brokers 127.0.0.1:9 --operations -1", "--operations -1: want a whole number from 1 on"},
 		{"run payments --state x --ask k7", "ONEFOLD_TEST=1"},
 		{"run payments --state x --through a", "HOST:PORT=HOST:PORT"},
 	}
@@ -187,6 +190,32 @@ func TestUsage(t *testing.T) {
 				t.Errorf("written: %v", files)
 			}
 		})
+	}
+}
+
+// A file is there whole or as it was before: a recording that is cut short does not take the one before with it.
+func TestReplaceIsWhole(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "traces", "4.4.0.txt")
+	for _, content := range []string{"", "one\n", "", "two\n"} {
+		before, _ := os.ReadFile(file)
+		want := string(before)
+		var write []byte
+		if content != "" {
+			write, want = []byte(content), content
+		}
+		if err := replace(file, write); err != nil {
+			t.Fatal(err)
+		}
+		if after, _ := os.ReadFile(file); string(after) != want {
+			t.Errorf("it has %q, want %q", after, want)
+		}
+	}
+	if files, _ := os.ReadDir(filepath.Dir(file)); len(files) != 1 {
+		t.Errorf("%v are there", files)
+	}
+	if err := replace(filepath.Join(file, "in-a-file"), nil); err == nil {
+		t.Error("a place that cannot be written to is not told")
 	}
 }
 

@@ -135,6 +135,19 @@ func TestElectionsOfEligibleReplicas(t *testing.T) {
 	}
 }
 
+// Who is in sync leads before who is eligible, even if he is waited for until his session ends.
+func TestEligibleReplicasWaitForTheISR(t *testing.T) {
+	r := heldRig(t, "k44")
+	p := r.c.byName["three"].parts[0]
+	p.replicas[0].isr, p.replicas[2].isr = false, false
+	p.replicas[2].elr = true
+	p.lead(-1)
+	r.c.Node(1).Pause(r.w.Now().Add(time.Hour))
+	equal(t, "elected", p.elect(), false)
+	r.w.RunFor(8 * time.Second)
+	equal(t, "led by, when nobody is in sync", r.c.Leader("three", 0), 2)
+}
+
 // What an eligible replica does not have was never below the high watermark: it is lost without having been visible, and
 // what was visible is not.
 func TestEligibleReplicaHasAllThatWasVisible(t *testing.T) {

@@ -109,7 +109,7 @@ func (p *parser) line(line string) error {
 		p.comment = ""
 		return nil
 	case len(p.all) == 0:
-		return fmt.Errorf("the first line is %q, not %q", title, strings.Join(words, " "))
+		return fmt.Errorf("the first line is %q, not %.60q", title, strings.Join(words, " "))
 	}
 	s := &p.all[len(p.all)-1]
 	switch words[0] {
