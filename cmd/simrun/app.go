@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/onefold/onefold/scenarios/controls"
 )
 
 // Exit codes.
@@ -105,6 +107,22 @@ func (a *app) document(v any) error {
 }
 
 func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.out, format, args...) }
+
+// knownEngine is a check of --engine.
+func knownEngine(name string) error {
+	if _, ok := controls.Find(name); !ok {
+		return fmt.Errorf("there is no engine %q; `simrun list` shows all", name)
+	}
+	return nil
+}
+
+// interrupted is the end of a command that was stopped before it was through: what it did not come to is neither good nor bad.
+func interrupted(ctx context.Context, what string, args ...any) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("interrupted after "+what, args...)
+}
 
 // positive is a check of a flag that counts.
 func positive(flag string, n int) error {

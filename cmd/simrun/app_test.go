@@ -41,8 +41,10 @@ func TestMistakesAreTold(t *testing.T) {
 		{"unknown scenario", []string{"run", "coppy"}, []string{`"coppy"`, "simrun list"}},
 		{"unknown scenario of a campaign", []string{"campaign", "coppy"}, []string{`"coppy"`, "simrun list"}},
 		{"unknown engine", []string{"run", "copy", "--engine", "bad"}, []string{`"bad"`, "simrun list"}},
+		{"unknown engine of a campaign", []string{"campaign", "copy", "--engine", "bad"}, []string{`"bad"`, "simrun list"}},
 		{"unknown control", []string{"controls", "bad"}, []string{`"bad"`, "simrun list"}},
 		{"a release that is not there", []string{"campaign", "copy", "--profile", "k44,k45"}, []string{"k44,k45", `"k45"`, "k400", "-tv0", "all"}},
+		{"all releases and one more", []string{"campaign", "copy", "--profile", "all,k44"}, []string{"all,k44", "stands alone"}},
 		{"several releases of one run", []string{"run", "copy", "--profile", "all"}, []string{"one run", "campaign copy --profile all"}},
 		{"a level without the feature", []string{"run", "copy", "--profile", "k39-tv1"}, []string{`"k39-tv1"`, "from 4.0 on"}},
 		{"negative seeds", []string{"campaign", "copy", "--seeds", "-1"}, []string{"--seeds -1", "from 1 on"}},
@@ -52,7 +54,7 @@ func TestMistakesAreTold(t *testing.T) {
 		{"nowhere to write", []string{"campaign", "copy", "--out", "/dev/null/x"}, []string{"--out", "/dev/null"}},
 		{"no scenario", []string{"run"}, []string{"name one scenario", "simrun list"}},
 		{"no history", []string{"check"}, []string{"name one history"}},
-		{"no such file", []string{"repro", "/nowhere/at/all"}, []string{"/nowhere/at/all"}},
+		{"no such file", []string{"repro", "/nowhere/at/all"}, []string{"/nowhere/at/all", "scenarios/testdata"}},
 		{"a plan that does not parse", []string{"repro", planFile(t, quiet+"on k77 crash tm1 for 1s\n")}, []string{"my.plan:6:", "k77"}},
 		{"a node that is not there", []string{"repro", planFile(t, quiet+"at 3s crash tm9 for 1s\n")}, []string{"tm9", "tm1"}},
 		{"a setting that is not there", []string{"repro", planFile(t, strings.Replace(quiet, "records", "rekords", 1))}, []string{"rekords", "records"}},
@@ -156,5 +158,26 @@ func TestListAndGolden(t *testing.T) {
 	code, out, _ = called(t, "run", "fraud")
 	if code != exitClean || !strings.Contains(out, "1,000,517") {
 		t.Errorf("exit %d, %s", code, out)
+	}
+}
+
+// A command that is stopped before it was through has not passed: a campaign of no seeds is not clean, nor is an engine that
+// was not tried missed.
+func TestInterruptedIsNoPass(t *testing.T) {
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
+	for _, args := range [][]string{{"campaign", "copy", "--seeds", "3", "--out", ""}, {"controls", "commit-early"}, {"hazards", "H13"}} {
+		var out, err bytes.Buffer
+		if code := run(stopped, args, &out, &err); code != exitUsage || !strings.Contains(err.String(), "interrupted after") {
+			t.Errorf("%v: exit %d, %q", args, code, err.String())
+		}
+	}
+}
+
+// An engine that is named runs a plan of a file, too.
+func TestEngineOfAPlanIsReplaced(t *testing.T) {
+	_, out, err := called(t, "run", "copy", "--plan", planFile(t, quiet), "--engine", "no-guarantee")
+	if !strings.Contains(out, "engine no-guarantee") {
+		t.Errorf("%s%s", out, err)
 	}
 }

@@ -52,6 +52,9 @@ func (a *app) campaign() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := knownEngine(f.engine); err != nil {
+				return err
+			}
 			releases, err := profiles(f.profile)
 			if err != nil {
 				return err
@@ -105,7 +108,7 @@ func (a *app) campaigns(cmd *cobra.Command, all []scenarios.Scenario, releases [
 	if c.Failed() {
 		return errAgainst
 	}
-	return nil
+	return interrupted(cmd.Context(), "%s", count(c.Seeds, "seed"))
 }
 
 // part is the campaign of one scenario on one release; "" is what the seeds say.

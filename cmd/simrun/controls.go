@@ -56,6 +56,9 @@ the protocol. It must be CLEAN on the empty plan and be caught by a campaign wit
 			for _, e := range list {
 				begin := time.Now()
 				r, err := a.catch(cmd, e, seeds, small)
+				if err == nil && r.Verdict == "" {
+					err = interrupted(cmd.Context(), "%d of %d known-bad engines", len(all), len(list))
+				}
 				if err != nil {
 					return err
 				}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -33,7 +34,7 @@ Exit codes: 0 everything is as the catalogue says, 1 it is not, 2 usage or envir
   simrun hazards H3 H10 --profile k41  two of them, on brokers 4.1 only
   simrun hazards --profile k39         what can happen on brokers of 3.9
   simrun hazards --show                all of them, step by step`,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			list, err := hazardsOf(args)
 			if err != nil {
 				return err
@@ -45,7 +46,10 @@ Exit codes: 0 everything is as the catalogue says, 1 it is not, 2 usage or envir
 				}
 				profiles = []string{profile}
 			}
-			reports := runHazards(list, profiles)
+			reports := runHazards(cmd.Context(), list, profiles)
+			if err := interrupted(cmd.Context(), "some of %s", count(len(list), "hazard")); err != nil {
+				return err
+			}
 			switch {
 			case a.json:
 				err = a.document(hazardsDocument(reports))
@@ -83,6 +87,9 @@ func (a *app) judgeHazards(reports []hazard.Report, quiet bool) error {
 		a.printf("\n%s, %s of the engine: %d not as the catalogue says\n", count(len(reports), "hazard"), count(trials, "trial"), len(wrong))
 	}
 	if len(wrong) == 0 {
+		if !a.json && !quiet && len(reports) == 1 && reports[0].Hazard.Real.Feasible {
+			a.printf("next, on real brokers:  make hazards KAFKA_VERSION=4.4.0 HAZARDS=%s\n", reports[0].Hazard.Name())
+		}
 		return nil
 	}
 	if !a.json && len(reports) > 1 {
@@ -108,8 +115,8 @@ func hazardsOf(names []string) ([]hazard.Hazard, error) {
 	return list, nil
 }
 
-// runHazards runs hazards on all cores; each is deterministic by itself.
-func runHazards(list []hazard.Hazard, profiles []string) []hazard.Report {
+// runHazards runs hazards on all cores, until ctx ends; each is deterministic by itself.
+func runHazards(ctx context.Context, list []hazard.Hazard, profiles []string) []hazard.Report {
 	reports := make([]hazard.Report, len(list))
 	next := make(chan int)
 	var wg sync.WaitGroup
@@ -120,7 +127,7 @@ func runHazards(list []hazard.Hazard, profiles []string) []hazard.Report {
 			}
 		})
 	}
-	for i := range list {
+	for i := 0; i < len(list) && ctx.Err() == nil; i++ {
 		next <- i
 	}
 	close(next)

@@ -26,6 +26,9 @@ func profiles(list string) ([]string, error) {
 	}
 	var names []string
 	for _, n := range strings.Split(list, ",") {
+		if n == everyProfile {
+			return nil, fmt.Errorf("--profile %s: %q stands alone: it is every release", list, n)
+		}
 		if _, known := simbroker.ProfileOf(n); !known {
 			return nil, fmt.Errorf("--profile %s: there is no release %q; there are %s, and %q is every one", list, n, profileHint(), everyProfile)
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/onefold/onefold/faults"
 	"github.com/onefold/onefold/reports"
 	"github.com/onefold/onefold/scenarios"
-	"github.com/onefold/onefold/scenarios/controls"
 )
 
 // verdict is a single run as a JSON document.
@@ -57,8 +56,8 @@ func (a *app) runOne() *cobra.Command {
 			if s.Golden != "" && !cmd.Flags().Changed("seed") && file == "" && engine == "" {
 				s, _ = scenarios.Find(s.Golden)
 			}
-			if _, ok := controls.Find(engine); !ok {
-				return fmt.Errorf("there is no engine %q; `simrun list` shows all", engine)
+			if err := knownEngine(engine); err != nil {
+				return err
 			}
 			release, err := profiles(profile)
 			if err == nil && len(release) > 1 {
@@ -79,6 +78,9 @@ func (a *app) runOne() *cobra.Command {
 				read.Scenario = s.Name
 				if cmd.Flags().Changed("seed") {
 					read.Seed = seed
+				}
+				if engine != "" {
+					read.Engine = engine
 				}
 				if profile != "" {
 					read.Set("profile", profile)
@@ -115,7 +117,7 @@ func readPlan(file string) (faults.Plan, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return faults.Plan{}, err
+		return faults.Plan{}, fmt.Errorf("%w; want a plan file, as those in scenarios/testdata, or a failure's folder that a campaign wrote", err)
 	}
 	p, err := faults.Parse(string(text))
 	if err != nil {
