@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -82,6 +83,17 @@ func (p *place) open() (k cluster, shut func(), err error) {
 	return cluster{brokers: []string{b.Address}}, b.Close, nil
 }
 
+// there refuses a state directory that does not exist, for commands that only read: opening an embedded Kafka makes its own.
+func (p *place) there() error {
+	if p.brokers != "embedded" || p.state == "" {
+		return nil
+	}
+	if _, err := os.Stat(p.state); err != nil {
+		return fmt.Errorf("no job has run with --state %s: %w; a cluster is named with --brokers HOST:PORT", p.state, err)
+	}
+	return nil
+}
+
 // witness is franz-go's whole client: another implementation of Kafka's protocol than the engine's.
 func (k cluster) witness(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error) {
 	all := []kgo.Opt{kgo.SeedBrokers(k.brokers...), kgo.ClientID("realrun")}
@@ -104,6 +116,9 @@ func (k cluster) witness(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, err
 
 // noKafka says where nothing answers, and what to do about it.
 func noKafka(brokers []string, err error, what string) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
 	return fmt.Errorf("no Kafka answers at %s: %w\n  %s", strings.Join(brokers, ","), err, what)
 }
 

@@ -73,8 +73,21 @@ func execute(args []string, out, errOut io.Writer) int {
 		}
 		return e.code
 	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("interrupted%s", afterCanceled(err))
+	}
 	fmt.Fprintln(errOut, "realrun:", err)
+	if strings.HasPrefix(err.Error(), "unknown ") || strings.HasPrefix(err.Error(), "required flag") {
+		fmt.Fprintf(errOut, "  `%s --help` shows what there is\n", me())
+	}
 	return exitUsage
+}
+
+// afterCanceled is what an error says behind "context canceled": where the logs are. What it says before that is what happened to
+// be under way.
+func afterCanceled(err error) string {
+	_, rest, _ := strings.Cut(err.Error(), context.Canceled.Error())
+	return rest
 }
 
 // me is how this program is called in the commands that it prints.

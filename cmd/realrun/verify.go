@@ -65,6 +65,9 @@ func newVerify(c *console) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := v.there(); err != nil {
+				return err
+			}
 			k, shut, err := v.open()
 			if err != nil {
 				return err

@@ -153,7 +153,7 @@ func Jars(version string) (string, error) {
 	}
 	folder := filepath.Join(base, "kafka-"+version, "jars")
 	if err := checkJars(folder); err != nil {
-		return "", fmt.Errorf("release %s: %w; fetch them: KAFKA_VERSION=%s .ci/kafka fetch", version, err, version)
+		return "", fmt.Errorf("release %s: %w: KAFKA_VERSION=%s .ci/kafka fetch", version, err, version)
 	}
 	return folder, nil
 }
@@ -167,7 +167,7 @@ func checkJars(folder string) error {
 		return err
 	}
 	if len(found) == 0 {
-		return fmt.Errorf("no jars of Kafka in %s", folder)
+		return fmt.Errorf("no jars of Kafka in %s; `.ci/kafka fetch` gets them and prints their folder", folder)
 	}
 	return nil
 }

@@ -32,15 +32,16 @@ func topicsOf(job *graph.Job, sinks []sink.Spec) []string {
 
 // cluster asks Kafka, before the job starts, what would make it fail later in a way that is harder to read.
 type cluster struct {
-	brokers []string
-	loop    env.Loop
-	client  *kafka.Client
-	log     func(format string, args ...any)
+	brokers  []string
+	embedded bool // they are a Kafka inside this process
+	loop     env.Loop
+	client   *kafka.Client
+	log      func(format string, args ...any)
 }
 
-func newCluster(p *process.Process, brokers []string, patience time.Duration) *cluster {
+func newCluster(p *process.Process, brokers []string, embedded bool, patience time.Duration) *cluster {
 	l := p.NewLoop("check")
-	return &cluster{brokers, l, kafka.New(kafka.Config{Process: p.Process, Loop: l, ReadTimeout: patience}), p.Log}
+	return &cluster{brokers, embedded, l, kafka.New(kafka.Config{Process: p.Process, Loop: l, ReadTimeout: patience}), p.Log}
 }
 
 // answer waits, outside of the loop, for what ask hands to done on it.
@@ -77,9 +78,13 @@ func (c *cluster) topics(names []string, patience time.Duration) ([]kafka.Topic,
 			return r.topics, nil
 		}
 		if time.Now().After(end) {
-			return nil, fmt.Errorf("no topic %s at %s after %v: make it (`realrun topic %s --brokers %s`), name another "+
-				"with --topic LOGICAL=NAME, or wait longer with --wait-topics",
-				strings.Join(missing, ", "), strings.Join(c.brokers, ","), patience, strings.Join(missing, " "), strings.Join(c.brokers, ","))
+			where, what := strings.Join(c.brokers, ","), fmt.Sprintf("make it (`realrun topic %s --brokers %s`)", strings.Join(missing, " "), strings.Join(c.brokers, ","))
+			if c.embedded { // it ends with this process: nobody else can reach it
+				where, what = "the embedded Kafka", "make it on one of its own (`realrun broker --data DIR`, then --brokers), fill the embedded one "+
+					"(`realrun generate JOB --state DIR`)"
+			}
+			return nil, fmt.Errorf("no topic %s at %s after %v: %s, name another with --topic LOGICAL=NAME, or wait longer with --wait-topics",
+				strings.Join(missing, ", "), where, patience, what)
 		}
 	}
 }

@@ -125,7 +125,7 @@ func (r *Running) start(plan *graph.Plan, sinks []sink.Spec, store *fsblob.Direc
 		return p
 	}
 	checks := start("check")
-	at := newCluster(checks, r.Brokers, c.WaitTopics)
+	at := newCluster(checks, r.Brokers, r.embedded != nil, c.WaitTopics)
 	if _, err := at.topics(topicsOf(c.Job, sinks), c.WaitTopics); err != nil {
 		return err
 	}
