@@ -337,17 +337,25 @@ var number = regexp.MustCompile(`\d+`)
 
 // chosen are the hazards named in HAZARDS ("H3 H28"), or all that can be shown on a real broker, with their other forms: those
 // take long, and a short run has only what is named ("H28/restart").
-func chosen() (list []Hazard) {
+func chosen(t *testing.T) (list []Hazard) {
 	only := strings.Fields(os.Getenv("HAZARDS"))
+	known := map[string]bool{}
 	for _, h := range All() {
 		all := len(only) == 0 || slices.Contains(only, h.Name())
+		known[h.Name()] = h.Real.Feasible
 		if h.Real.Feasible && all {
 			list = append(list, h)
 		}
 		for _, f := range h.Forms {
+			known[h.As(f).Name()] = true
 			if form := h.As(f); all && !testing.Short() || slices.Contains(only, form.Name()) {
 				list = append(list, form)
 			}
+		}
+	}
+	for _, name := range only {
+		if !known[name] {
+			t.Fatalf("HAZARDS: there is no %q to be shown on a real broker; the hazards are H1 to H%d, and `simrun hazards` lists them", name, len(All()))
 		}
 	}
 	return list
@@ -364,7 +372,7 @@ func TestHazardsKafka(t *testing.T) {
 		t.Skip("starts real brokers: make hazards KAFKA_VERSION=4.4.0")
 	}
 	profile := profileOf(t, label(version))
-	for _, c := range clusters() {
+	for _, c := range clusters(t) {
 		t.Run(fmt.Sprintf("brokers=%d", c.nodes), func(t *testing.T) {
 			b := startCluster(t, version, c.nodes, c.settings)
 			for _, h := range c.hazards {
@@ -385,9 +393,9 @@ type clusterOf struct {
 }
 
 // clusters share out the hazards chosen: all that need as many brokers, but for those whose settings would disturb others.
-func clusters() []*clusterOf {
+func clusters(t *testing.T) []*clusterOf {
 	var all []*clusterOf
-	for _, h := range chosen() {
+	for _, h := range chosen(t) {
 		nodes := max(1, h.Needs.Brokers)
 		i := slices.IndexFunc(all, func(c *clusterOf) bool { return c.nodes == nodes && !h.Needs.Alone })
 		if i < 0 {
