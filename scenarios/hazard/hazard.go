@@ -11,7 +11,11 @@
 //     condition came about: a plan that strikes nothing proves nothing;
 //   - the known-bad engine that falls for it, where there is one.
 //
-// All lists them, Table prints them, and `simrun hazards` runs them.
+// All lists them, `simrun hazards` runs them and prints the table.
+//
+// A hazard more is a value in the file of its kind (late.go, marker.go, ...), with the next number; the tests say what it lacks.
+// A plan of its Engine lies in scenarios/testdata. Played on real brokers (make hazards HAZARDS=H46) it prints the lines for
+// recorded.go, and go test ./scenarios/hazard -run TestHazards -rewrite writes HAZARDS.md.
 package hazard
 
 import (

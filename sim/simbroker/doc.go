@@ -21,9 +21,21 @@
 // broker runs a profile of its own, so a cluster can be upgraded broker by broker, while the level of transaction.version
 // belongs to the cluster (SetProfile, Finalize).
 //
-// What a profile says is compared with real brokers in three ways: the properties of engine/broker/brokertest are the same
-// script on both, package reference replays what engine/broker/brokerfuzz recorded on each release, and scenarios/hazard shows
-// each hazard where, and only where, it is.
+// What a profile says is compared with real brokers in four ways: the properties of engine/broker/brokertest are the same
+// script on both, engine/broker/brokerfuzz draws operations and compares each answer, package reference replays what that
+// recorded on each release, and scenarios/hazard shows each hazard where, and only where, it is. Whoever doubts one answer
+// writes the operations down as in testdata/traces/sequences.txt and has a real broker do them:
+// .ci/fuzz compare --sequence FILE.
+//
+// A release more, as k45 of 4.5.0, is
+//
+//  1. a line in releases (profile.go), and in changes whatever it brings: nothing, until a comparison says otherwise;
+//  2. a column of testdata/versions.txt, whose head has the command;
+//  3. its name in scenarios/hazard/where.go, in engine/broker/brokertest/release.go with what is expected of it, and in .ci/fuzz;
+//  4. make conformance, make fuzz and make hazards with KAFKA_VERSION=4.5.0. What differs is a new field of Profile, a line of
+//     changes, and a field of brokertest.Release where a property shows it;
+//  5. make record KAFKA_VERSION=4.5.0 for its trace; the lines that make hazards printed go into scenarios/hazard/recorded.go, and
+//     go test ./scenarios/hazard -run TestHazards -rewrite prints the table anew.
 //
 // # Coordinators
 //
