@@ -134,19 +134,25 @@ func keep(t *testing.T, r *endured) {
 	}
 }
 
+// planFile is a file with a plan in it.
+func planFile(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "test.plan")
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // A world that no process starts with is refused before any broker is started, in the words of the plan.
 func TestChaosRefusesATransactionTimeoutThatIsTooShort(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "short.plan")
 	text := "onefold plan 1\nscenario payments\nseed 1\nworld interval=10s transaction-timeout=5s\nengine sound\nat 5s crash process1 for 1s\n"
 	for _, c := range []struct{ text, want string }{
 		{text, "instead: world transaction-timeout=1m12s, or lower interval or checkpoint-timeout"},
 		{strings.Replace(text, "payments", "at-least-once", 1), ""},
 		{strings.Replace(text, "=5s", "=72s", 1), ""},
 	} {
-		if err := os.WriteFile(file, []byte(c.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		_, err := (&chaos{plan: file}).prepare()
+		_, err := (&chaos{plan: planFile(t, c.text)}).prepare()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
@@ -159,11 +165,7 @@ func TestChaosThatNeverStrikesIsNoPass(t *testing.T) {
 		t.Skip("starts processes; make test runs it")
 	}
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "late.plan")
-	text := "onefold plan 1\nscenario payments\nworld taskmanagers=1 jobmanagers=1 parallelism=1 partitions=1 records=100 burn=2s interval=500ms checkpoint-timeout=2s transaction-timeout=50s\non k9 checkpoint=900 crash process1 for 1s\n"
-	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	file := planFile(t, "onefold plan 1\nscenario payments\nworld taskmanagers=1 jobmanagers=1 parallelism=1 partitions=1 records=100 burn=2s interval=500ms checkpoint-timeout=2s transaction-timeout=50s\non k9 checkpoint=900 crash process1 for 1s\n")
 	r := endured1(t, &chaos{plan: file}, nil)
 	if r.Verdict != "CLEAN" || r.Pass || len(r.Missed) != 1 || !strings.Contains(r.Missed[0], "never reached") {
 		t.Errorf("%+v", r)
@@ -180,11 +182,7 @@ func TestChaosWaitsForAHook(t *testing.T) {
 		t.Skip("starts processes; make test runs it")
 	}
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "slow.plan")
-	text := "onefold plan 1\nscenario payments\nworld taskmanagers=1 jobmanagers=1 parallelism=1 partitions=1 records=800 burn=10s interval=3s checkpoint-timeout=6s transaction-timeout=70s\nengine at-least-once\nexpect DUP\non k5 checkpoint=5 crash process1 for 1s\n"
-	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	file := planFile(t, "onefold plan 1\nscenario payments\nworld taskmanagers=1 jobmanagers=1 parallelism=1 partitions=1 records=800 burn=10s interval=3s checkpoint-timeout=6s transaction-timeout=70s\nengine at-least-once\nexpect DUP\non k5 checkpoint=5 crash process1 for 1s\n")
 	if r := endured1(t, &chaos{plan: file}, nil); !r.Pass {
 		t.Errorf("%+v", r)
 	}
@@ -197,11 +195,7 @@ func TestChaosIsRepeatedWhereCheckpointsExpire(t *testing.T) {
 		t.Skip("starts processes; make test runs it")
 	}
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "expired.plan")
-	text := "onefold plan 1\nscenario payments\nworld taskmanagers=1 jobmanagers=1 parallelism=1 partitions=1 records=400 burn=4s interval=500ms checkpoint-timeout=1s transaction-timeout=50s\nat 1200ms pause broker0 for 8s\non k9 checkpoint=4 crash process1 for 1s\n"
-	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	file := planFile(t, "onefold plan 1\nscenario payments\nworld taskmanagers=1 jobmanagers=1 parallelism=1 partitions=1 records=400 burn=4s interval=500ms checkpoint-timeout=1s transaction-timeout=50s\nat 1200ms pause broker0 for 8s\non k9 checkpoint=4 crash process1 for 1s\n")
 	r := endured1(t, &chaos{plan: file}, nil)
 	if _, err := os.Stat(filepath.Join(r.Logs, fmt.Sprint("try", tries))); err != nil || r.Pass || r.Verdict != "CLEAN" {
 		t.Errorf("%v, %+v", err, r)

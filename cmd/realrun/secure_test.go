@@ -2,15 +2,9 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,31 +15,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/onefold/onefold/engine/real/embedded"
+	"github.com/onefold/onefold/engine/real/kafkatest"
 	"github.com/onefold/onefold/engine/real/localkafka"
 )
 
-// signed writes a certificate for 127.0.0.1 that signs itself, once as clients trust it and once with its key, as a broker has
-// it.
+// signed writes a certificate, once as clients trust it and once with its key, as a broker has it.
 func signed(t *testing.T) (ca, store string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	c := kafkatest.Certificate(t)
+	private, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "onefold test"}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]})
 	ca, store = filepath.Join(t.TempDir(), "ca.pem"), filepath.Join(t.TempDir(), "broker.pem")
 	for file, content := range map[string][]byte{
 		ca:    certificate,

@@ -1,17 +1,10 @@
 package kafka
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
-	"math/big"
-	"net"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -19,37 +12,15 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"github.com/onefold/onefold/engine/broker"
+	"github.com/onefold/onefold/engine/real/kafkatest"
 )
-
-// authority makes a certificate for 127.0.0.1 that signs itself, and the pool that trusts it.
-func authority(t *testing.T) (tls.Certificate, *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "onefold test"}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	pool.AddCert(parsed)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
-}
 
 // Over TLS and with SASL requests are answered as they are in the clear, pairs too; a certificate that nobody vouches for
 // and a wrong password are known not to have sent anything.
 func TestTLSAndSASL(t *testing.T) {
-	certificate, trusted := authority(t)
+	certificate := kafkatest.Certificate(t)
+	trusted := x509.NewCertPool()
+	trusted.AddCert(certificate.Leaf)
 	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(&tls.Config{Certificates: []tls.Certificate{certificate}}),
 		kfake.EnableSASL(), kfake.Superuser("PLAIN", "ann", "secret"), kfake.Superuser("SCRAM-SHA-256", "bob", "secret"))
 	if err != nil {

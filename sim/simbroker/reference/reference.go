@@ -46,7 +46,8 @@ func (c Cluster) Shapes() []brokerfuzz.Shape {
 	case c.Profile.TransactionVersion == 0:
 		// Protocol 5 leaves ids stuck, and a leader that asks about one of its producers and others in one request has 35 for all.
 		return []brokerfuzz.Shape{
-			{Protocols: []int16{4}, Moves: moves}, {Protocols: []int16{3}, Moves: moves},
+			{Protocols: []int16{4}, Moves: moves},
+			{Protocols: []int16{3}, Moves: moves},
 			{Protocols: []int16{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5}, Moves: moves, Alone: true},
 		}
 	}
