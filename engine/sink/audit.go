@@ -65,7 +65,7 @@ func Audit(cfg AuditConfig, done func([]Notice, error)) {
 					entries = nil
 				}
 				notices = append(notices, AuditBroker(entries, cfg)...)
-				var topics []string
+				topics := []string{offsetsTopic}
 				for _, s := range cfg.Sinks {
 					topics = append(topics, s.Topic)
 				}
@@ -73,7 +73,11 @@ func Audit(cfg AuditConfig, done func([]Notice, error)) {
 					if err != nil {
 						notices = append(notices, Notice{Warn, fmt.Sprintf("the topics' settings are not to be seen: %v", err)})
 					}
-					for _, t := range list {
+					for i, t := range list {
+						if i == 0 {
+							notices = append(notices, AuditOffsets(t, entries)...)
+							continue
+						}
 						notices = append(notices, AuditTopic(t, cfg.Horizon)...)
 					}
 					c.Close()
@@ -164,6 +168,26 @@ func AuditTopic(t kafka.TopicConfigs, horizon time.Duration) []Notice {
 		list = append(list, Notice{Refuse, "topic " + t.Topic + ": unclean.leader.election.enable is on: an election may remove end markers and records that are confirmed"})
 	}
 	return list
+}
+
+// offsetsTopic is where brokers keep the offsets of groups, and with them the lanes.
+const offsetsTopic = "__consumer_offsets"
+
+// AuditOffsets judges the topic of the lanes. It takes the brokers' unclean.leader.election.enable, unlike __transaction_state, for
+// which brokers turn it off: a lane could then go back to the value before a transaction that is committed, and tell that
+// it is not. Where the topic is not there yet, it will have what the brokers have.
+func AuditOffsets(t kafka.TopicConfigs, broker []kafka.ConfigEntry) []Notice {
+	switch t.Code {
+	case kafka.OK:
+	case kafka.UnknownTopicOrPartition:
+		t.Entries = broker
+	default:
+		return []Notice{{Warn, fmt.Sprintf("topic %s: its settings are not to be seen: %v", offsetsTopic, t.Code)}}
+	}
+	if v, _ := t.Get(kafka.ConfigUncleanElection); v == "true" {
+		return []Notice{{Refuse, "topic " + offsetsTopic + ": unclean.leader.election.enable is on: an election may take lanes back to what they told before a commit"}}
+	}
+	return nil
 }
 
 func number(v string, ok bool) (int64, bool) {

@@ -78,6 +78,12 @@ func TestAuditNamesEachWrongSetting(t *testing.T) {
 	if got := AuditBroker([]kafka.ConfigEntry{{Name: "transaction.max.timeout.ms", Value: "900000"}, {Name: "offsets.retention.minutes", Value: "10080"}}, cfg); len(got) > 0 {
 		t.Errorf("a sound broker: %v", got)
 	}
+	unclean := []kafka.ConfigEntry{{Name: "unclean.leader.election.enable", Value: "true"}}
+	expectNotice(t, AuditOffsets(kafka.TopicConfigs{Entries: unclean}, nil), Refuse, "__consumer_offsets: unclean")
+	expectNotice(t, AuditOffsets(kafka.TopicConfigs{Code: kafka.UnknownTopicOrPartition}, unclean), Refuse, "__consumer_offsets: unclean")
+	if got := AuditOffsets(kafka.TopicConfigs{Entries: sound}, unclean); len(got) > 0 {
+		t.Errorf("brokers with unclean elections, lanes without: %v", got)
+	}
 	old := kafka.Features{MaxVersions: make([]int16, 70)}
 	old.MaxVersions[24] = 3
 	expectNotice(t, AuditFeatures(old), Refuse, "3.5")

@@ -268,3 +268,25 @@ func TestAllReplicasDie(t *testing.T) {
 		sameStrings(t, "of a generator", r.committed(1), "b")
 	}
 }
+
+// A new leader that has a marker, but has not heard that it is below the high watermark, does not let a reader of committed
+// records have what the marker ended: should the marker go with this leader, the transaction would end in another way.
+func TestMarkerAboveTheNewLeadersHighWatermarkEndsNothing(t *testing.T) {
+	r := newRig(t, 1, "k44", replicated)
+	x := r.init("x")
+	r.mustProduce(12, x, 0, batchOf(x, 0, true, "a", "b"))
+	equal(t, "ended", r.end(5, x, true).ErrorCode, ok)
+	r.settle()
+	f := r.followers(0)
+	p := r.c.mustFind("out", 0)
+	end := p.log.leo
+	sameStrings(t, "read", r.committed(0), "a", "b")
+	r.stall(0, append(f, r.c.Leader("out", 0))...)
+	p.replicaOn(int32(f[0])).hw = end - 1 // of the marker
+	p.lead(int32(f[0]))
+	equal(t, "high watermark", r.c.Bounds("out", 0).High, end-1)
+	equal(t, "stable end", r.c.Bounds("out", 0).Stable, 0)
+	r.resume(0, append(f, 0, 1, 2)...)
+	r.settle()
+	sameStrings(t, "read when the others have fetched", r.committed(0), "a", "b")
+}

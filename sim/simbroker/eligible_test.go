@@ -120,6 +120,17 @@ func TestElectionsOfEligibleReplicas(t *testing.T) {
 			"any: 0 [0 1] [] []; one: 0 [0 1] [] []; three: 0 [0 1] [] []; two: 0 [0 1] [] []; ",
 		},
 		{
+			"1 stops and starts; 2, 1, 0 die, 2, 1 start", func(r *rig) {
+				r.stopCleanly(1)
+				r.boot(1)
+				r.crash(2, 1, 0)
+				r.boot(2)
+				r.boot(1)
+			}, 2,
+			"any: 2 [1 2] [] []; one: -1 [] [0] [0]; three: -1 [] [0] [0]; two: -1 [] [0] [0]; ",
+			"any: 2 [1 2] [] []; one: -1 [0] [] []; three: -1 [0] [] []; two: -1 [0] [] []; ",
+		},
+		{
 			"2, 1 stop, 0 dies, 1 starts", func(r *rig) { r.stopCleanly(2, 1); r.crash(0); r.boot(1) }, 1,
 			"any: 1 [1] [0] []; one: -1 [] [0] [0]; three: 1 [1] [0] []; two: 1 [1] [0] []; ",
 			"any: 1 [1] [] []; one: -1 [0] [] []; three: -1 [0] [] []; two: -1 [0] [] []; ",
