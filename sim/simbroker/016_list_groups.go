@@ -111,7 +111,7 @@ func (b *Broker) offsetDelete(kreq kmsg.Request, reply func(kmsg.Response)) {
 			if b.partition(t.Topic, q.Partition) == nil {
 				r.ErrorCode = unknownTopicOrPartition
 			} else if s := g.find(TopicPartition{Topic: t.Topic, Partition: q.Partition}); s != nil {
-				s.clear()
+				o.clear(g, s)
 			}
 			rt.Partitions = append(rt.Partitions, r)
 		}

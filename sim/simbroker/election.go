@@ -154,7 +154,7 @@ func (p *partition) elect() bool {
 	if p.electEligible() {
 		return true
 	}
-	if !p.topic.cfg.UncleanElection && !p.c.cfg.UncleanElection || p.topic.internal {
+	if !p.topic.cfg.UncleanElection && !p.c.cfg.UncleanElection {
 		return false
 	}
 	for i := range p.replicas {

@@ -290,3 +290,65 @@ func TestMarkerAboveTheNewLeadersHighWatermarkEndsNothing(t *testing.T) {
 	r.settle()
 	sameStrings(t, "read when the others have fetched", r.committed(0), "a", "b")
 }
+
+// Where the brokers allow unclean elections, acknowledged offsets of a group are gone after one, also those of a transaction
+// that was committed; 4.4.0 shows it. What was removed since is there again.
+func TestUncleanElectionTakesOffsetsBack(t *testing.T) {
+	for _, unclean := range []bool{false, true} {
+		r := newRig(t, 1, "k44", replicated, func(c *Config) { c.UncleanElection = unclean; c.MinISR = 1 })
+		x := r.init("x")
+		equal(t, "before", r.plainOffset("g", 0, 1, ""), ok)
+		equal(t, "before, to be removed", r.plainOffset("g", 1, 5, ""), ok)
+		r.w.RunFor(time.Second)
+		p := r.c.groupPartition("g")
+		old := int(p.leader)
+		var f []int
+		for i := range p.replicas {
+			if b := p.replicas[i].broker; b != p.leader {
+				f = append(f, int(b))
+				r.c.StallReplica(offsetsTopic, p.num, int(b))
+			}
+		}
+		r.w.RunFor(50 * time.Millisecond)
+		for _, b := range f {
+			equal(t, "out of sync", r.c.ShrinkISR(offsetsTopic, p.num, b), true)
+		}
+		equal(t, "in a transaction", r.txnOffset(5, x, "g", 0, 42, ""), ok)
+		equal(t, "committed", r.end(5, x, true).ErrorCode, ok)
+		r.settle()
+		_, told, _ := r.offset("g", 0, true)
+		equal(t, "told", told, 42)
+		q := kmsg.NewPtrOffsetDeleteRequest()
+		q.Group = "g"
+		q.Topics = []kmsg.OffsetDeleteRequestTopic{{Topic: "out", Partitions: []kmsg.OffsetDeleteRequestTopicPartition{{Partition: 1}}}}
+		equal(t, "removed", ask1[*kmsg.OffsetDeleteResponse](r, p.leader, q).ErrorCode, ok)
+		_, told, _ = r.offset("g", 1, true)
+		equal(t, "told", told, -1)
+
+		r.c.Node(old).Crash()
+		for _, b := range f {
+			r.c.ResumeReplica(offsetsTopic, p.num, b)
+		}
+		r.w.RunFor(6 * time.Second)
+		if !unclean {
+			equal(t, "leader", p.leader, -1)
+			r.c.Node(old).Start()
+			r.w.RunFor(4 * time.Second)
+			_, told, _ = r.offset("g", 0, true)
+			equal(t, "kept", told, 42)
+			continue
+		}
+		equal(t, "leader", int(p.leader), f[0])
+		_, told, _ = r.offset("g", 0, true)
+		equal(t, "taken back", told, 1)
+		_, told, _ = r.offset("g", 1, true)
+		equal(t, "there again", told, 5)
+		equal(t, "and a next one", r.plainOffset("g", 0, 43, ""), ok)
+		r.c.Node(old).Start()
+		r.w.RunFor(4 * time.Second)
+		equal(t, "old leader moves back", r.c.MoveLeader(offsetsTopic, p.num, old), true)
+		r.w.RunFor(4 * time.Second)
+		_, told, _ = r.offset("g", 0, true)
+		equal(t, "one log", told, 43)
+	}
+}

@@ -9,7 +9,7 @@ func (o *offsets) expireOffsets(b *Broker) {
 		for i := range g.slots {
 			s := &g.slots[i]
 			if !g.gone && len(s.pending) == 0 && s.value.offset >= 0 && s.value.timeMs <= oldest {
-				s.clear()
+				o.clear(g, s)
 			}
 		}
 		switch {

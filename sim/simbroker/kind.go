@@ -61,6 +61,7 @@ var (
 	probeTruncated   = probe.New("simbroker: follower truncated what its new leader does not have")
 	probeShorter     = probe.New("simbroker: new leader without the newest records")
 	probeShrunk      = probe.New("simbroker: replica left the ISR")
+	probeRewound     = probe.NewScripted("simbroker: unclean election of a group's partition took offsets back")
 	probeUnclean     = probe.NewScripted("simbroker: unclean election")
 	probeEligible    = probe.New("simbroker: eligible replica elected")
 	probeLastLeader  = probe.New("simbroker: last known leader elected")

@@ -62,11 +62,14 @@ func (c *Cluster) ResumeReplicas(broker int) {
 }
 
 // ElectUnclean makes a replica the leader of a partition whatever it has, as an operator does. Acknowledged records may be
-// gone after it. It is false if the broker has no replica or cannot lead.
+// gone after it. It is false if the broker has no replica or cannot lead, and for groups where Config does not allow it.
 func (c *Cluster) ElectUnclean(topic string, num int32, broker int) bool {
 	p := c.mustFind(topic, num)
 	r := p.replicaOn(int32(broker))
 	if r == nil || !p.replicated() || p.deleted || p.leader == r.broker || !c.brokers[broker].able() {
+		return false
+	}
+	if p.group != nil && !c.cfg.UncleanElection {
 		return false
 	}
 	p.electUnclean(r)

@@ -15,6 +15,7 @@ type offsets struct {
 	writes  []groupWrite // not below the high watermark yet, in order
 	groups  []*group
 	byName  map[string]*group
+	past    []past // what was taken in, where an unclean election may take it back
 }
 
 // group is one consumer group: here only what simple groups have.
@@ -87,6 +88,7 @@ func (o *offsets) apply(hw int64) {
 }
 
 func (o *offsets) take(w *groupWrite) {
+	o.remember(past{groupWrite: *w})
 	if w.marker {
 		o.ended(w.pid, w.commit)
 		return
@@ -101,6 +103,7 @@ func (o *offsets) truncate(end int64) {
 		n--
 	}
 	o.writes = o.writes[:n]
+	o.rewind(end)
 }
 
 // load reads the log of the partition in its new leader's memory, which takes a while.
@@ -222,14 +225,15 @@ func (o *offsets) topicDeleted(name string) {
 	for _, g := range o.groups {
 		for i := range g.slots {
 			if g.slots[i].tp.Topic == name {
-				g.slots[i].clear()
+				o.clear(g, &g.slots[i])
 			}
 		}
 	}
 }
 
 // clear removes committed and pending values.
-func (s *offsetSlot) clear() {
+func (o *offsets) clear(g *group, s *offsetSlot) {
+	o.remember(past{groupWrite: groupWrite{at: o.p.log.leo, group: g.name, tp: s.tp}, cleared: true})
 	s.value = offsetValue{offset: -1, leaderEpoch: -1}
 	s.pending = nil
 }
@@ -240,6 +244,7 @@ func (o *offsets) drop(name string) bool {
 	if g == nil {
 		return false
 	}
+	o.remember(past{groupWrite: groupWrite{at: o.p.log.leo, group: name}, dropped: true})
 	delete(o.byName, name)
 	for i := range o.groups {
 		if o.groups[i] == g {
