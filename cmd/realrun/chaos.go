@@ -215,6 +215,9 @@ func (x *chaos) run(ctx context.Context, c *console) (*endured, error) {
 	}
 	on, err := x.start(ctx, c, o.setup.Brokers, dir)
 	if err != nil {
+		if x.dir == "" {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
 		return nil, err
 	}
 	defer on.close()

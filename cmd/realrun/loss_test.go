@@ -178,7 +178,8 @@ func TestUsage(t *testing.T) {
 	}
 	for _, x := range cases {
 		t.Run(x.args, func(t *testing.T) {
-			dir := t.TempDir()
+			dir, temporary := t.TempDir(), t.TempDir()
+			t.Setenv("TMPDIR", temporary)
 			var out, errOut strings.Builder
 			args := strings.Fields(strings.ReplaceAll(x.args, "--state x", "--state "+dir))
 			if code := execute(args, &out, &errOut); code != 2 {
@@ -189,6 +190,9 @@ func TestUsage(t *testing.T) {
 			}
 			if files, _ := filepath.Glob(filepath.Join(dir, "job", "log", "*")); len(files) > 0 {
 				t.Errorf("written: %v", files)
+			}
+			if left, _ := filepath.Glob(filepath.Join(temporary, "*")); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
 			}
 		})
 	}
