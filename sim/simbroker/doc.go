@@ -82,7 +82,10 @@
 // replicas of its own: what their loss does to a coordinator is drawn (txnlog.go), and it is never without a leader for
 // want of an eligible replica, as a real one may be when brokers come back in another order than they went. A broker that
 // stops cleanly leaves the ISR when its session has ended, not at once. The epoch of a leader moves when there is another
-// one, not when there is none as well. Reassignment of replicas, fetching from followers, tiered storage, broken disks.
+// one, not when there is none as well. A leader asks a coordinator about each producer by itself, where a real one puts
+// those of a moment into one request and translates all answers as the first producer's version of Produce demands: 48
+// for 120 or the other way round, and 35 for all at transaction.version 0 when one asks by Produce v12. The client takes
+// 48 and 120 for the same, and firetest sends it every code. Reassignment of replicas, fetching from followers, tiered storage, broken disks.
 // The log start offset is shared by all copies. Generators append without a network: what they write is on all replicas
 // in sync at once.
 //
