@@ -2,6 +2,7 @@ package sink
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/onefold/onefold/engine/joblog"
@@ -101,6 +102,26 @@ func TestDeletedSince(t *testing.T) {
 		got := deletedSince(c.lost, []Finding{c.found}, c.deleted)
 		if int64(len(got)) != c.total || c.total > 0 && got[0].Range.Last != c.last {
 			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// Records that are not there, or not readable, are a loss that is told; brokers that do not answer have lost nothing and are asked
+// again for as long as it takes.
+func TestWhatIsGone(t *testing.T) {
+	for err, gone := range map[error]bool{
+		nil:                                      false,
+		kafka.OffsetOutOfRange:                   true,
+		kafka.UnknownTopicOrPartition:            true,
+		kafka.UnknownTopicID:                     true,
+		fmt.Errorf("at 7: %w", kafka.ErrCorrupt): true,
+		errRangeEnds:                             true,
+		kafka.NotLeaderOrFollower:                false,
+		kafka.RequestTimedOut:                    false,
+		errors.New("connection refused"):         false,
+	} {
+		if got := rangeRead(kafka.RangeSum{}, err); got.Gone != gone || !errors.Is(got.Err, err) {
+			t.Errorf("%v: %+v", err, got)
 		}
 	}
 }
