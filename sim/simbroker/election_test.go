@@ -352,3 +352,33 @@ func TestUncleanElectionTakesOffsetsBack(t *testing.T) {
 		equal(t, "one log", told, 43)
 	}
 }
+
+// A follower hears of a high watermark with the fetch after the one that moved it: who leads before that knows an older one,
+// who leads a while later the last one.
+func TestNewLeaderKnowsTheHighWatermarkThatItHasHeardOf(t *testing.T) {
+	older := 0
+	for seed := range uint64(30) {
+		for _, wait := range []time.Duration{time.Duration(seed) * 200 * time.Microsecond, time.Second} {
+			r := newRig(t, seed, "k44", replicated)
+			r.wait(r.send(-1, 0, plain("a")))
+			r.w.RunFor(time.Second)
+			r.send(-1, 0, plain("b"))
+			for r.c.Bounds("out", 0).High < 2 {
+				r.w.RunFor(100 * time.Microsecond)
+			}
+			r.w.RunFor(wait)
+			f, was := r.followers(0), r.c.Bounds("out", 0).High
+			r.c.mustFind("out", 0).lead(int32(f[0]))
+			is := r.c.Bounds("out", 0).High
+			switch {
+			case is > was || is < was-1:
+				t.Errorf("seed %d: the high watermark goes from %d to %d", seed, was, is)
+			case is < was && wait == time.Second:
+				t.Errorf("seed %d: it has not heard of %d for %v", seed, was, wait)
+			case is < was:
+				older++
+			}
+		}
+	}
+	equal(t, "some know an older one, others the last", older > 0 && older < 30, true)
+}
