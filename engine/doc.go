@@ -27,8 +27,9 @@
 //     to the job log (joblog, k7): from here on, checkpoint n is never undone.
 //  5. The JobManager notifies the sinks (k8), which send EndTxn (k9). The transaction coordinator makes the verdict durable
 //     (k10) and writes markers to the partitions (k11, k12); the reply arrives (k13).
-//  6. The JobManager confirms (c1): no partition shows the transaction open and its lane reads n. A dropped marker is
-//     repaired (c2). Then Confirmed is appended (k14), and the transactional ids may be used again.
+//  6. The JobManager confirms (c1): no partition shows the transaction open, its markers are on all replicas in sync, and
+//     its lane reads n. A dropped marker is repaired (c2). Then Confirmed is appended (k14), and the transactional ids may be
+//     used again.
 //
 // # A restart's life
 //

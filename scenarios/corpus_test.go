@@ -34,6 +34,7 @@ var reaches = map[string][]string{
 	"dropped-marker-then-crash":               {"simbroker: marker dropped", "sink: repair of a dropped marker"},
 	"fenced-in-memory-commits":                {"simbroker: open transaction fenced in memory only", "simbroker: transaction timed out"},
 	"fraud-golden":                            {"simbroker: open transaction fenced"},
+	"end-lost-with-leader":                    {"sink: an end waits for the replicas", "simbroker: marker dropped"},
 	"ids-all-undecided":                       {"sink: id pool dry"},
 	"jobmanagers-cut-off":                     {"taskmanager: no JobManager heard, tasks stopped"},
 	"leader-cut-from-replicas":                {"simbroker: replica left the ISR"},

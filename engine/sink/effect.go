@@ -59,11 +59,13 @@ type (
 	// Describe asks the coordinators of ids, in that order. Fact: Described.
 	Describe struct{ IDs []string }
 	// Look asks partitions for their producers and, if told, their log starts, and lanes for their values under
-	// RequireStable. Fact: Seen, in the order asked.
+	// RequireStable. A partition where a transaction of Ended is not open, and its end is not on all replicas in sync, has
+	// not told: NotEnoughReplicasAfter. Fact: Seen, in the order asked.
 	Look struct {
 		Partitions []id.TopicPartition
 		Lanes      []Lane
 		LogStarts  bool
+		Ended      []Place
 	}
 	// LookOffsets asks the partition of __consumer_offsets that holds a sink's group for its producers. Fact: Seen with one
 	// partition.

@@ -66,7 +66,13 @@ func (c *Committer) look(e Look, done func(Fact)) {
 		left++
 		c.client.DescribeProducers(e.Partitions, func(p []kafka.PartitionProducers, err error) {
 			f.Producers, f.Err = p, cmp.Or(f.Err, err)
-			if err != nil || !e.LogStarts {
+			if err != nil {
+				part()
+				return
+			}
+			left++
+			c.proveEnds(e.Ended, f, part)
+			if !e.LogStarts {
 				part()
 				return
 			}

@@ -5,6 +5,7 @@ import "github.com/onefold/onefold/engine/probe"
 // What a campaign must reach in this package.
 var (
 	PoolGrew         = probe.New("sink: id pool grew")
+	EndUnproven      = probe.New("sink: an end waits for the replicas")
 	PoolDry          = probe.New("sink: id pool dry")
 	ResolveCommitted = probe.New("sink: resolve said committed")
 	ResolveAborted   = probe.New("sink: resolve said aborted")

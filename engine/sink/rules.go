@@ -31,6 +31,8 @@ type Rules struct {
 	Survey func(Ask, *Plan, []token.Token) ([]Finding, error)
 	// Settle waits until transactions have ended at every partition and repairs dropped markers.
 	Settle func(Ask, *Plan, []Item) (Settled, error)
+	// Proven tells whether a transaction has ended only when its marker is on all replicas in sync. Sound: always.
+	Proven func() bool
 	// RepairDropped writes the missing end markers of one transaction, and reports whether it wrote anything.
 	RepairDropped func(Ask, *Plan, Dropped) (bool, error)
 	// Salvage writes aborted ranges of one sink again, in one transaction under the lock.
@@ -52,6 +54,7 @@ func DefaultRules() *Rules {
 		Reusable:      func(_, confirmed bool) bool { return confirmed },
 		InTurn:        func() bool { return true },
 		Sealed:        func() bool { return true },
+		Proven:        func() bool { return true },
 		RecordFailed:  func(error) bool { return true },
 		Lock:          LockSalvage,
 		Survey:        SurveyTokens,

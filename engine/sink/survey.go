@@ -26,7 +26,7 @@ func SurveyTokens(ask Ask, p *Plan, tokens []token.Token) ([]Finding, error) {
 	var start, fenced env.Instant
 	for try := 1; len(left) > 0; try++ {
 		desc := get[Described](ask, Describe{idsOf(items, left)})
-		seen := get[Seen](ask, Look{partitionsOf(items, left), lanesOf(items, left), true})
+		seen := get[Seen](ask, Look{Partitions: partitionsOf(items, left), Lanes: lanesOf(items, left), LogStarts: true})
 		if try == 1 {
 			start, fenced = seen.Now, seen.Now
 		}

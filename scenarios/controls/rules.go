@@ -89,6 +89,14 @@ func rules() []Engine {
 				return operator.ConfirmOutcome{}
 			}
 		}),
+		Engine{
+			Name: "end-unproven", Doc: "a transaction has ended when the leader alone has its marker, on brokers that drop markers", Scenario: "fraud",
+			Verdicts: []checker.Verdict{checker.Torn, checker.Stall, checker.Gap},
+			Favour:   []string{"on k7 checkpoint=5 crash self for 100ms", "on r5 crash broker0 for 100ms", "on r5 crash broker2 for 100ms"},
+			World:    world("taskmanagers", "2", "brokers", "3", "replication", "3", "min-isr", "2", "partitions", "2", "records", "3000", "parallelism", "2", "profile", "k44"),
+		}.withSinkRules(func(r *sink.Rules) {
+			r.Proven = func() bool { return false }
+		}),
 		{
 			Name: "no-nonce", Doc: "a JobManager takes another's entry for its own", Scenario: "payments",
 			Verdicts: []checker.Verdict{checker.Dup, checker.Gap, checker.Invariant, checker.State, checker.Stall},
