@@ -10,13 +10,12 @@ import (
 	"github.com/onefold/onefold/engine/joblog"
 	"github.com/onefold/onefold/engine/jobmanager"
 	"github.com/onefold/onefold/engine/kafka"
-	"github.com/onefold/onefold/engine/operator"
 	"github.com/onefold/onefold/engine/sink"
 	"github.com/onefold/onefold/engine/token"
 )
 
 // All lists the known-bad engines, each made anew: some remember things.
-func All() []Engine { return slices.Concat(links(), rules(), identities(), kafkaRules()) }
+func All() []Engine { return slices.Concat(links(), rules(), ends(), identities(), kafkaRules()) }
 
 // rules are the engines that break one rule of the protocol each.
 func rules() []Engine {
@@ -55,13 +54,6 @@ func rules() []Engine {
 			r.RecordFailed = func(error) bool { return false }
 		}).impatient(),
 		Engine{
-			Name: "repair-by-init", Doc: "a dropped marker is repaired by initialising the id, which aborts, and nobody looks afterwards", Scenario: "payments",
-			Verdicts: []checker.Verdict{checker.Gap, checker.Torn},
-			Favour:   []string{"on k9 checkpoint=5 no-leader totals/0 for 3s", "on k3 checkpoint=6 crash all for 1s"},
-		}.withSinkRules(func(r *sink.Rules) {
-			r.Settle = settleByInit
-		}),
-		Engine{
 			Name: "no-lock", Doc: "salvage without taking the lock first", Scenario: "payments",
 			Verdicts: []checker.Verdict{checker.Dup},
 			Favour:   []string{"on k7 checkpoint=6 transaction-timeout all for 23s", "on r3 checkpoint=6 pause self for 12s"},
@@ -74,29 +66,6 @@ func rules() []Engine {
 			}
 		}),
 		outOfTurn(),
-		Engine{
-			Name: "no-quarantine", Doc: "an id is used again as soon as its EndTxn was answered", Scenario: "payments",
-			Verdicts: []checker.Verdict{checker.Dup, checker.Torn, checker.Gap, checker.Stall},
-			Favour:   []string{"on k9 checkpoint=5 no-leader totals/0 for 4s", "on k3 checkpoint=7 crash all for 1s"},
-		}.withSinkRules(func(r *sink.Rules) {
-			r.Reusable = func(endTxnAnswered, _ bool) bool { return endTxnAnswered }
-		}),
-		Engine{
-			Name: "no-confirm", Doc: "an answered EndTxn is taken for the end, on brokers that drop markers", Scenario: "payments",
-			Verdicts: []checker.Verdict{checker.Torn, checker.Stall, checker.Gap},
-		}.withSinkRules(func(r *sink.Rules) {
-			r.Confirm = func(sink.Ask, *sink.Plan, id.Checkpoint, []token.Token) operator.ConfirmOutcome {
-				return operator.ConfirmOutcome{}
-			}
-		}),
-		Engine{
-			Name: "end-unproven", Doc: "a transaction has ended when the leader alone has its marker, on brokers that drop markers", Scenario: "fraud",
-			Verdicts: []checker.Verdict{checker.Torn, checker.Stall, checker.Gap},
-			Favour:   []string{"on k7 checkpoint=5 crash self for 100ms", "on r5 crash broker0 for 100ms", "on r5 crash broker2 for 100ms"},
-			World:    world("taskmanagers", "2", "brokers", "3", "replication", "3", "min-isr", "2", "partitions", "2", "records", "3000", "parallelism", "2", "profile", "k44"),
-		}.withSinkRules(func(r *sink.Rules) {
-			r.Proven = func() bool { return false }
-		}),
 		{
 			Name: "no-nonce", Doc: "a JobManager takes another's entry for its own", Scenario: "payments",
 			Verdicts: []checker.Verdict{checker.Dup, checker.Gap, checker.Invariant, checker.State, checker.Stall},
@@ -155,24 +124,6 @@ func believe(ask sink.Ask, p *sink.Plan, tokens []token.Token) ([]sink.Finding, 
 		}
 	}
 	return found, err
-}
-
-// settleByInit takes a dropped marker for repaired when the id has been initialised: the partition stays open, and the next
-// transaction of the id decides the old records with its own verdict.
-func settleByInit(ask sink.Ask, p *sink.Plan, items []sink.Item) (sink.Settled, error) {
-	q, rules := *p, *p.Rules
-	initialised := false
-	rules.RepairDropped = func(ask sink.Ask, p *sink.Plan, d sink.Dropped) (bool, error) {
-		ask(sink.Initialise{ID: d.Item.Token.TransactionalID, Timeout: p.Sinks[0].TransactionTimeout})
-		initialised = true
-		return true, errInitialised
-	}
-	q.Rules = &rules
-	s, err := sink.SettleTransactions(ask, &q, items)
-	if initialised {
-		return sink.Settled{}, nil
-	}
-	return s, err
 }
 
 var errInitialised = errors.New("initialised")
